@@ -1,0 +1,181 @@
+//! What every platform's census shares: selection, deadline, order, the caller's own row, parents
+//! that left while the list was read. Knows no platform.
+
+use crate::error::Error;
+use crate::facts::{Identity, Origin, Snapshot};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// Which processes a census is about.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    /// Every process that the caller's pid namespace holds.
+    All(Visibility),
+    /// These pids; a pid that is absent yields no row.
+    Pids(Vec<u32>),
+}
+
+/// What a full census does where a policy hides processes from the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// Fail: the census would not be whole.
+    All,
+    /// Answer with the processes that the caller may see.
+    Visible,
+}
+
+/// The instant after which a call fails with [`Error::Timeout`].
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// A deadline this far from now; `None`, or a time beyond what the clock can count, is none.
+    #[must_use]
+    pub fn after(timeout: Option<Duration>) -> Self {
+        Self(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+    }
+
+    /// # Errors
+    /// [`Error::Timeout`] when it has passed.
+    pub fn check(self) -> Result<(), Error> {
+        match self.0 {
+            Some(end) if Instant::now() >= end => Err(Error::Timeout),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One platform, ready to be asked. Rows are true at some instant of the call that returns them.
+pub trait Host {
+    /// The caller's pid.
+    fn own_pid(&self) -> u32;
+
+    /// What all identities of this call share.
+    fn origin(&self) -> &Origin;
+
+    /// Every process that the platform lists, each read once, in any order.
+    ///
+    /// # Errors
+    /// Whatever makes the list less than whole.
+    fn read_all(&self, visibility: Visibility, deadline: Deadline) -> Result<Vec<Snapshot>, Error>;
+
+    /// One process; `None` only if it was proved absent.
+    ///
+    /// # Errors
+    /// A read that says nothing about the process.
+    fn read_one(&self, pid: u32) -> Result<Option<Snapshot>, Error>;
+
+    /// The strongest identity that one process has; `None` only if it was proved absent.
+    ///
+    /// # Errors
+    /// A refusal, or a read that says nothing about the process.
+    fn read_identity(&self, pid: u32) -> Result<Option<Identity>, Error>;
+}
+
+/// Takes a census: rows in ascending order of pid, one a process.
+///
+/// # Errors
+/// Those of the host, [`Error::Timeout`], [`Error::OwnPidMissing`]. There is no partial census.
+pub fn take(
+    host: &impl Host,
+    selection: Selection,
+    deadline: Deadline,
+) -> Result<Vec<Snapshot>, Error> {
+    deadline.check()?;
+    match selection {
+        Selection::All(visibility) => take_all(host, visibility, deadline),
+        Selection::Pids(pids) => take_selected(host, pids, deadline),
+    }
+}
+
+fn take_selected(
+    host: &impl Host,
+    mut pids: Vec<u32>,
+    deadline: Deadline,
+) -> Result<Vec<Snapshot>, Error> {
+    pids.sort_unstable();
+    pids.dedup();
+    let mut rows = Vec::new();
+    for pid in pids {
+        deadline.check()?;
+        rows.extend(host.read_one(pid)?);
+    }
+    Ok(rows)
+}
+
+fn take_all(
+    host: &impl Host,
+    visibility: Visibility,
+    deadline: Deadline,
+) -> Result<Vec<Snapshot>, Error> {
+    let mut rows = host.read_all(visibility, deadline)?;
+    rows.sort_by_key(|row| row.pid);
+    rows.dedup_by_key(|row| row.pid);
+    settle_parents(host, &mut rows, deadline)?;
+    let pid = host.own_pid();
+    if find(&rows, pid).is_err() {
+        return Err(Error::OwnPidMissing { pid });
+    }
+    Ok(rows)
+}
+
+/// Rounds of [`settle_parents`]; each one only follows processes that moved during the one before.
+const PARENT_ROUNDS: usize = 4;
+
+/// A list is read while processes come and go, so a row can name a parent that was reaped before
+/// the list ended, or one that was born behind the reader. Such a row is read once more; a parent
+/// that it still names gets its own row if it is there.
+fn settle_parents(
+    host: &impl Host,
+    rows: &mut Vec<Snapshot>,
+    deadline: Deadline,
+) -> Result<(), Error> {
+    // Parents that exist but have no row to give: hidden ones.
+    let mut settled = HashSet::new();
+    for _ in 0..PARENT_ROUNDS {
+        let orphans: Vec<u32> = rows
+            .iter()
+            .filter(|row| parent_is_missing(rows, row, &settled))
+            .map(|r| r.pid)
+            .collect();
+        if orphans.is_empty() {
+            break;
+        }
+        for pid in orphans {
+            deadline.check()?;
+            let again = host.read_one(pid)?;
+            let parent = again.as_ref().and_then(|row| row.parent_pid);
+            put(rows, pid, again);
+            let Some(parent) = parent.filter(|&parent| parent != 0) else { continue };
+            if find(rows, parent).is_ok() || settled.contains(&parent) {
+                continue;
+            }
+            match host.read_one(parent)? {
+                Some(row) if row.parent_pid.is_some() => put(rows, parent, Some(row)),
+                Some(_) => drop(settled.insert(parent)),
+                None => {} // reaped since: the next round reads the child again
+            }
+        }
+    }
+    Ok(())
+}
+
+fn parent_is_missing(rows: &[Snapshot], row: &Snapshot, settled: &HashSet<u32>) -> bool {
+    row.parent_pid.is_some_and(|parent| {
+        parent != 0 && !settled.contains(&parent) && find(rows, parent).is_err()
+    })
+}
+
+fn find(rows: &[Snapshot], pid: u32) -> Result<usize, usize> {
+    rows.binary_search_by_key(&pid, |row| row.pid)
+}
+
+/// Sets, replaces or removes the row of `pid`, keeping the order.
+fn put(rows: &mut Vec<Snapshot>, pid: u32, row: Option<Snapshot>) {
+    match (find(rows, pid), row) {
+        (Ok(at), Some(row)) => drop(rows.splice(at..=at, [row])),
+        (Ok(at), None) => drop(rows.remove(at)),
+        (Err(at), Some(row)) => rows.insert(at, row),
+        (Err(_), None) => {}
+    }
+}

@@ -1,0 +1,229 @@
+//! How a read can fail, and the only table from errno to meaning. No I/O.
+
+/// A raw errno of the platform that was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// Operation not permitted.
+    pub const EPERM: Self = Self(1);
+    /// No such file or directory.
+    pub const ENOENT: Self = Self(2);
+    /// No such process.
+    pub const ESRCH: Self = Self(3);
+    /// Permission denied.
+    pub const EACCES: Self = Self(13);
+
+    /// What this errno says about the process that was asked for. The four numbers are the same on
+    /// Linux and Darwin.
+    #[must_use]
+    pub const fn meaning(self) -> Meaning {
+        match self {
+            Self::ENOENT | Self::ESRCH => Meaning::Absent,
+            Self::EPERM | Self::EACCES => Meaning::Refused,
+            _ => Meaning::Failed,
+        }
+    }
+}
+
+/// What a failed read says about its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// The kernel has no such process (or hides it: the caller must find out which).
+    Absent,
+    /// The kernel refuses to tell.
+    Refused,
+    /// The read itself failed and says nothing about the process.
+    Failed,
+}
+
+/// The closed set of error codes that users see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// No backend, or no ground on which its answers would be true.
+    UnsupportedPlatform,
+    /// The kernel or a policy refuses the fact.
+    AccessDenied,
+    /// A census that cannot be trusted to be whole, or a pid that did not hold still.
+    Incomplete,
+    /// The deadline passed.
+    Timeout,
+    /// A read failed.
+    OperationFailed,
+}
+
+impl Code {
+    /// The public name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnsupportedPlatform => "unsupported-platform",
+            Self::AccessDenied => "access-denied",
+            Self::Incomplete => "incomplete",
+            Self::Timeout => "timeout",
+            Self::OperationFailed => "operation-failed",
+        }
+    }
+}
+
+/// The closed set of reasons behind a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A mount option hides processes from the caller.
+    VisibilityPolicy,
+    /// The caller's own process is not in the list.
+    OwnPidMissing,
+    /// The pid changed hands at every try.
+    UnstablePid,
+    /// What the kernel returned does not have the documented form.
+    MalformedRecord,
+    /// There is no process file system to ask.
+    ProcfsUnavailable,
+    /// The process file system belongs to another pid namespace.
+    ForeignProcfs,
+    /// A defect in this library.
+    Panic,
+}
+
+impl Reason {
+    /// The public name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::VisibilityPolicy => "visibility-policy",
+            Self::OwnPidMissing => "own-pid-missing",
+            Self::UnstablePid => "unstable-pid",
+            Self::MalformedRecord => "malformed-record",
+            Self::ProcfsUnavailable => "procfs-unavailable",
+            Self::ForeignProcfs => "foreign-procfs",
+            Self::Panic => "panic",
+        }
+    }
+}
+
+/// A failed census or read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A kernel read failed with an errno that says nothing about its target.
+    #[error("{syscall} failed")]
+    System {
+        /// The system call.
+        syscall: &'static str,
+        /// Its errno.
+        errno: Errno,
+        /// The process that was asked for.
+        pid: Option<u32>,
+    },
+    /// The kernel refused every fact of the process.
+    #[error("the kernel refuses to describe process {pid}")]
+    Refused {
+        /// The process.
+        pid: u32,
+        /// The system call that was refused.
+        syscall: &'static str,
+        /// Its errno.
+        errno: Errno,
+    },
+    /// The process exists and a policy hides it.
+    #[error("process {pid} exists but is hidden from the caller")]
+    Hidden {
+        /// The process.
+        pid: u32,
+    },
+    /// A policy hides processes, so a full census cannot be whole.
+    #[error("the mount options of /proc hide processes from the caller")]
+    NotWhole,
+    /// The caller is missing from a full census.
+    #[error("the caller's own pid {pid} is missing from the list of processes")]
+    OwnPidMissing {
+        /// The caller's pid.
+        pid: u32,
+    },
+    /// The pid changed hands at every try.
+    #[error("pid {pid} changed hands at every try")]
+    Unstable {
+        /// The pid.
+        pid: u32,
+    },
+    /// A kernel answer without the documented form.
+    #[error("{what} does not have the documented form")]
+    Malformed {
+        /// The answer.
+        what: &'static str,
+        /// The process that was asked for.
+        pid: Option<u32>,
+    },
+    /// Answers would be about other processes than the caller's, or there are none to be had.
+    #[error("{what}")]
+    NoGround {
+        /// What is wrong.
+        what: &'static str,
+        /// Its public reason.
+        reason: Reason,
+    },
+    /// No backend for this operating system.
+    #[error("this operating system has no backend")]
+    NoBackend,
+    /// The deadline passed.
+    #[error("the deadline passed before the answer was whole")]
+    Timeout,
+    /// A defect in this library.
+    #[error("internal error: {0}")]
+    Panic(String),
+}
+
+impl Error {
+    /// The public code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::System { errno, .. } => match errno.meaning() {
+                Meaning::Refused => Code::AccessDenied,
+                Meaning::Absent | Meaning::Failed => Code::OperationFailed,
+            },
+            Self::Refused { .. } | Self::Hidden { .. } => Code::AccessDenied,
+            Self::NotWhole | Self::OwnPidMissing { .. } | Self::Unstable { .. } => Code::Incomplete,
+            Self::Malformed { .. } | Self::Panic(_) => Code::OperationFailed,
+            Self::NoGround { .. } | Self::NoBackend => Code::UnsupportedPlatform,
+            Self::Timeout => Code::Timeout,
+        }
+    }
+
+    /// The public reason, where the code alone does not say it.
+    #[must_use]
+    pub const fn reason(&self) -> Option<Reason> {
+        match self {
+            Self::Hidden { .. } | Self::NotWhole => Some(Reason::VisibilityPolicy),
+            Self::OwnPidMissing { .. } => Some(Reason::OwnPidMissing),
+            Self::Unstable { .. } => Some(Reason::UnstablePid),
+            Self::Malformed { .. } => Some(Reason::MalformedRecord),
+            Self::NoGround { reason, .. } => Some(*reason),
+            Self::Panic(_) => Some(Reason::Panic),
+            Self::System { .. } | Self::Refused { .. } | Self::NoBackend | Self::Timeout => None,
+        }
+    }
+
+    /// The process that was asked for, if it was one.
+    #[must_use]
+    pub const fn pid(&self) -> Option<u32> {
+        match self {
+            Self::System { pid, .. } | Self::Malformed { pid, .. } => *pid,
+            Self::Refused { pid, .. }
+            | Self::Hidden { pid }
+            | Self::OwnPidMissing { pid }
+            | Self::Unstable { pid } => Some(*pid),
+            _ => None,
+        }
+    }
+
+    /// The system call that failed and its errno.
+    #[must_use]
+    pub const fn system(&self) -> Option<(&'static str, Errno)> {
+        match self {
+            Self::System { syscall, errno, .. } | Self::Refused { syscall, errno, .. } => {
+                Some((*syscall, *errno))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! What /proc must be before its answers are about the caller's processes, and what it hides.
+
+use super::Kernel;
+use crate::error::{Errno, Error, Meaning, Reason};
+
+/// Facts of the boot and of the checked /proc; they hold for the life of the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ground {
+    /// /proc/sys/kernel/random/boot_id; absent under `subset=pid`.
+    pub boot_id: Option<String>,
+    /// The inode of the caller's pid namespace.
+    pub pid_namespace: Option<String>,
+    /// The inode of the caller's time namespace, if it is not the initial one.
+    pub time_namespace: Option<String>,
+    /// Every user of the host has a number in the caller's user namespace (a map, once written, is
+    /// never changed).
+    maps_every_user: bool,
+    /// The uid that stands for a user without a number here.
+    overflow_uid: u32,
+    mount_id: u64,
+    policy: Policy,
+}
+
+/// `PROC_SUPER_MAGIC` of linux/magic.h.
+const PROC_MAGIC: u64 = 0x9fa0;
+/// `PROC_USER_INIT_INO` and `PROC_TIME_INIT_INO` of linux/proc_ns.h.
+const INITIAL_USER_NAMESPACE: &str = "4026531837";
+const INITIAL_TIME_NAMESPACE: &str = "4026531834";
+/// `DEFAULT_OVERFLOWUID` of linux/highuid.h.
+const DEFAULT_OVERFLOW_UID: u32 = 65534;
+
+impl Ground {
+    /// Proves that /proc is a procfs of the caller's own pid namespace and reads what does not
+    /// change. `self` alone does not prove it: with set_tid a process can have the same number in
+    /// two namespaces, so NSpid must hold one number only.
+    ///
+    /// # Errors
+    /// [`Error::NoGround`] where the answers of /proc would be about other processes.
+    pub fn check(kernel: &impl Kernel) -> Result<Self, Error> {
+        let magic = kernel.file_system_magic().map_err(|errno| failed("fstatfs", errno))?;
+        if magic != PROC_MAGIC {
+            let what = "what is mounted at /proc is not a process file system";
+            return Err(Error::NoGround { what, reason: Reason::ProcfsUnavailable });
+        }
+        if !is_own_namespace(kernel)? {
+            let what = "/proc belongs to another pid namespace than the caller";
+            return Err(Error::NoGround { what, reason: Reason::ForeignProcfs });
+        }
+        let mount_id = kernel.mount_id().map_err(|errno| failed("open", errno))?;
+        Ok(Self {
+            boot_id: text_of(kernel, "sys/kernel/random/boot_id")?,
+            pid_namespace: namespace(kernel, "self/ns/pid")?,
+            time_namespace: namespace(kernel, "self/ns/time")?
+                .filter(|inode| inode != INITIAL_TIME_NAMESPACE),
+            maps_every_user: maps_every_user(kernel)?,
+            overflow_uid: text_of(kernel, "sys/kernel/overflowuid")?
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(DEFAULT_OVERFLOW_UID),
+            mount_id,
+            policy: mount_policy(kernel, mount_id)?.unwrap_or_default(),
+        })
+    }
+
+    /// Whether processes that exist can be missing from the list that the caller gets. Mount options
+    /// can change at any time, so each full census asks.
+    ///
+    /// # Errors
+    /// A read that failed.
+    pub fn hides_processes(&self, kernel: &impl Kernel) -> Result<bool, Error> {
+        // A mount that was detached, or lies outside a changed root, keeps the options that it had.
+        let policy = mount_policy(kernel, self.mount_id)?.unwrap_or(self.policy);
+        Ok(policy.hides && !sees_hidden(kernel, policy)?)
+    }
+
+    /// The uid that says nothing in the caller's user namespace, if there is one: user_namespaces(7)
+    /// shows every user without a number there as the overflow uid.
+    ///
+    /// # Errors
+    /// A read that failed.
+    pub fn meaningless_uid(&self, kernel: &impl Kernel) -> Result<Option<u32>, Error> {
+        let every = self.maps_every_user || maps_every_user(kernel)?;
+        Ok((!every).then_some(self.overflow_uid))
+    }
+}
+
+fn is_own_namespace(kernel: &impl Kernel) -> Result<bool, Error> {
+    let own = kernel.own_pid();
+    let number = match kernel.read_link("self") {
+        Ok(target) => target.parse().ok(),
+        Err(errno) if errno.meaning() == Meaning::Absent => None,
+        Err(errno) => return Err(failed("readlinkat", errno)),
+    };
+    if number != Some(own) {
+        return Ok(false);
+    }
+    let status = kernel.read_file("self/status").map_err(|errno| failed("read", errno))?;
+    let numbers = status_field(&status, "NSpid").ok_or(Error::NoGround {
+        what: "/proc does not tell pid namespaces apart (NSpid, Linux 4.1)",
+        reason: Reason::ProcfsUnavailable,
+    })?;
+    Ok(numbers.split_ascii_whitespace().map(str::parse).eq([Ok(own)]))
+}
+
+/// The value of one `Name:\tvalue` line.
+fn status_field<'a>(status: &'a [u8], name: &str) -> Option<&'a str> {
+    status.split(|&byte| byte == b'\n').find_map(|line| {
+        let value = line.strip_prefix(name.as_bytes())?.strip_prefix(b":")?;
+        std::str::from_utf8(value).ok().map(str::trim)
+    })
+}
+
+/// The inode in a link such as `pid:[4026531836]`; `None` on a kernel without that namespace.
+fn namespace(kernel: &impl Kernel, path: &str) -> Result<Option<String>, Error> {
+    match kernel.read_link(path) {
+        Ok(link) => {
+            let inode = link.split_once(":[").and_then(|(_, rest)| rest.strip_suffix(']'));
+            let inode = inode.filter(|inode| inode.parse::<u64>().is_ok());
+            inode.map(|inode| Some(inode.to_owned())).ok_or(malformed("a link of /proc/self/ns"))
+        }
+        Err(errno) if errno.meaning() == Meaning::Absent => Ok(None),
+        Err(errno) => Err(failed("readlinkat", errno)),
+    }
+}
+
+/// A file outside the pid directories; `None` where the mount does not have it.
+fn text_of(kernel: &impl Kernel, path: &str) -> Result<Option<String>, Error> {
+    match kernel.read_file(path) {
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(|text| Some(text.trim().to_owned()))
+            .map_err(|_| malformed("a file of /proc/sys")),
+        Err(errno) if errno.meaning() != Meaning::Failed => Ok(None),
+        Err(errno) => Err(failed("read", errno)),
+    }
+}
+
+fn maps_every_user(kernel: &impl Kernel) -> Result<bool, Error> {
+    match kernel.read_file("self/uid_map") {
+        Ok(map) => covers_every_id(&map).ok_or(malformed("/proc/self/uid_map")),
+        // A kernel without user namespaces.
+        Err(errno) if errno.meaning() == Meaning::Absent => Ok(true),
+        Err(errno) => Err(failed("read", errno)),
+    }
+}
+
+/// user_namespaces(7): lines of inside, outside, length; −1 is no user, so 2³² − 1 are all.
+fn covers_every_id(map: &[u8]) -> Option<bool> {
+    let mut total = 0_u64;
+    for line in std::str::from_utf8(map).ok()?.lines() {
+        let mut numbers = line.split_ascii_whitespace().map(str::parse::<u32>);
+        let (Some(Ok(_)), Some(Ok(_)), Some(Ok(length)), None) =
+            (numbers.next(), numbers.next(), numbers.next(), numbers.next())
+        else {
+            return None;
+        };
+        total = total.checked_add(length.into())?;
+    }
+    Some(total >= u64::from(u32::MAX))
+}
+
+/// The `hidepid=` and `gid=` options of a procfs mount (proc(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Policy {
+    hides: bool,
+    /// Members of this group see everything all the same; no group does under `hidepid=ptraceable`.
+    exempt_group: Option<u32>,
+}
+
+fn mount_policy(kernel: &impl Kernel, mount_id: u64) -> Result<Option<Policy>, Error> {
+    let mounts = kernel.read_file("self/mountinfo").map_err(|errno| failed("read", errno))?;
+    Ok(parse_mount_policy(&mounts, mount_id))
+}
+
+/// Finds the mount in /proc/self/mountinfo (proc_pid_mountinfo(5)); its super options are the last
+/// field, behind a separator.
+fn parse_mount_policy(mounts: &[u8], mount_id: u64) -> Option<Policy> {
+    let id = format!("{mount_id} ");
+    let mount =
+        mounts.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(id.as_bytes()))?;
+    let options = mount.rsplit(|&byte| byte == b' ').next()?;
+    let mut hidepid = &b"off"[..];
+    let mut gid = 0; // the kernel's default; it prints none then
+    for option in options.split(|&byte| byte == b',') {
+        if let Some(value) = option.strip_prefix(b"hidepid=") {
+            hidepid = value;
+        } else if let Some(value) = option.strip_prefix(b"gid=") {
+            gid = std::str::from_utf8(value).ok()?.parse().ok()?;
+        }
+    }
+    Some(match hidepid {
+        b"0" | b"off" | b"1" | b"noaccess" => Policy { hides: false, exempt_group: None },
+        b"2" | b"invisible" => Policy { hides: true, exempt_group: Some(gid) },
+        _ => Policy { hides: true, exempt_group: None }, // ptraceable, or what a later kernel adds
+    })
+}
+
+/// Whether the calling thread sees what the policy hides: by CAP_SYS_PTRACE or by its groups. Both
+/// count only in the initial user namespace: elsewhere a process of an outer one can stay hidden.
+fn sees_hidden(kernel: &impl Kernel, policy: Policy) -> Result<bool, Error> {
+    if namespace(kernel, "self/ns/user")?.is_some_and(|inode| inode != INITIAL_USER_NAMESPACE) {
+        return Ok(false);
+    }
+    let status = kernel.read_file("thread-self/status").map_err(|errno| failed("read", errno))?;
+    parse_privilege(&status, policy).ok_or(malformed("/proc/thread-self/status"))
+}
+
+fn parse_privilege(status: &[u8], policy: Policy) -> Option<bool> {
+    const CAP_SYS_PTRACE: u32 = 19;
+    let capabilities = u64::from_str_radix(status_field(status, "CapEff")?, 16).ok()?;
+    if capabilities >> CAP_SYS_PTRACE & 1 == 1 {
+        return Some(true);
+    }
+    let Some(exempt) = policy.exempt_group else { return Some(false) };
+    // Gid: real, effective, saved, file system; the kernel compares the last.
+    let own = status_field(status, "Gid")?.split_ascii_whitespace().nth(3)?;
+    let groups = status_field(status, "Groups")?.split_ascii_whitespace();
+    Some(groups.chain([own]).any(|group| group.parse() == Ok(exempt)))
+}
+
+fn failed(syscall: &'static str, errno: Errno) -> Error {
+    Error::System { syscall, errno, pid: None }
+}
+
+fn malformed(what: &'static str) -> Error {
+    Error::Malformed { what, pid: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Policy, covers_every_id, parse_mount_policy, parse_privilege, status_field};
+
+    const MOUNTS: &str = "\
+21 26 0:20 / /sys rw,nosuid - sysfs sysfs rw
+22 26 0:21 / /proc rw,relatime shared:5 - proc proc rw
+122 26 0:51 / /mnt/a\\040b rw shared:1 master:2 - proc hidepid=2 rw,gid=1000,hidepid=invisible
+123 26 0:52 / /proc rw - proc proc rw,hidepid=ptraceable,gid=7
+124 26 0:53 / /proc rw - proc proc rw,hidepid=noaccess
+125 26 0:54 / /proc rw - proc proc rw,hidepid=2,subset=pid
+126 26 0:55 / /proc rw - proc proc rw,hidepid=novel
+";
+
+    #[test]
+    fn the_options_of_our_own_mount_count() {
+        let policy = |id| parse_mount_policy(MOUNTS.as_bytes(), id);
+        let open = Some(Policy { hides: false, exempt_group: None });
+        let closed = Some(Policy { hides: true, exempt_group: None });
+        assert_eq!(policy(22), open);
+        assert_eq!(policy(122), Some(Policy { hides: true, exempt_group: Some(1000) }));
+        assert_eq!(policy(123), closed);
+        assert_eq!(policy(124), open);
+        assert_eq!(policy(125), Some(Policy { hides: true, exempt_group: Some(0) }));
+        assert_eq!(policy(126), closed);
+        assert_eq!(policy(2), None);
+        assert_eq!(policy(12), None);
+    }
+
+    #[test]
+    fn a_capability_or_a_group_sees_hidden_processes() {
+        let status = |cap: &str, gids: &str, groups: &str| {
+            format!("Name:\tCapEff:\nGid:\t{gids}\nGroups:\t{groups} \nCapEff:\t{cap}\n")
+        };
+        let sees = |status: &str, exempt_group| {
+            parse_privilege(status.as_bytes(), Policy { hides: true, exempt_group })
+        };
+        let none = "0000000000000000";
+        assert_eq!(sees(&status("0000000000080000", "5 5 5 5", ""), None), Some(true));
+        assert_eq!(sees(&status(none, "5 5 5 5", "7 8"), Some(8)), Some(true));
+        assert_eq!(sees(&status(none, "5 5 5 6", ""), Some(6)), Some(true));
+        assert_eq!(sees(&status(none, "6 6 6 5", ""), Some(6)), Some(false));
+        assert_eq!(sees(&status(none, "5 5 5 5", "7 8"), None), Some(false));
+        assert_eq!(sees("Gid:\t1 1 1 1\nGroups:\t\n", Some(1)), None);
+    }
+
+    #[test]
+    fn user_maps() {
+        assert_eq!(covers_every_id(b"         0          0 4294967295\n"), Some(true));
+        assert_eq!(covers_every_id(b"0 100000 65536\n65536 200000 4294901759\n"), Some(true));
+        assert_eq!(covers_every_id(b"0 1000 1\n"), Some(false));
+        assert_eq!(covers_every_id(b""), Some(false));
+        assert_eq!(covers_every_id(b"0 1000\n"), None);
+        assert_eq!(covers_every_id(b"0 1000 1 1\n"), None);
+    }
+
+    #[test]
+    fn a_name_cannot_pose_as_a_field() {
+        let status = b"Name:\tNSpid:\\t5\nUmask:\t0022\nNSpid:\t8679\t1\n";
+        assert_eq!(status_field(status, "NSpid"), Some("8679\t1"));
+        assert_eq!(status_field(status, "NSpi"), None);
+    }
+}

@@ -1,0 +1,241 @@
+//! The Linux census: one procfs, read so that no two processes can share a row.
+//!
+//! The order of reads is in [`process`], the form of the bytes in [`stat`] and [`dirents`], time in
+//! [`birth`], and what /proc must be before it is believed in [`ground`].
+
+pub mod birth;
+pub mod dirents;
+pub mod ground;
+pub mod process;
+pub mod stat;
+
+use crate::census::{Deadline, Host, Visibility};
+use crate::error::{Errno, Error};
+use crate::facts::{Identity, Origin, Owner, Snapshot};
+use birth::{BirthClock, ClockSample};
+use ground::Ground;
+use process::{Process, Reading, Want};
+
+/// The kernel reads that the census is made of. Paths are relative to the checked /proc.
+pub trait Kernel {
+    /// An open /proc/pid/stat: it stays bound to one process, whatever becomes of the number.
+    type StatFile;
+    /// An open listing of /proc.
+    type Listing;
+    /// An open pidfd: it stays bound to one process, whatever becomes of the number.
+    type PidFd;
+
+    /// getpid(2).
+    fn own_pid(&self) -> u32;
+    /// geteuid(2).
+    fn effective_uid(&self) -> u32;
+    /// sysconf(_SC_CLK_TCK).
+    fn ticks_per_second(&self) -> u64;
+    /// CLOCK_REALTIME between two reads of CLOCK_BOOTTIME.
+    fn sample_clocks(&self) -> Result<ClockSample, Errno>;
+
+    /// `f_type` of fstatfs(2).
+    fn file_system_magic(&self) -> Result<u64, Errno>;
+    /// The id that the mount has in /proc/self/mountinfo.
+    fn mount_id(&self) -> Result<u64, Errno>;
+    /// A whole file.
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno>;
+    /// The target of a link.
+    fn read_link(&self, path: &str) -> Result<String, Errno>;
+
+    /// Opens /proc itself for listing.
+    fn open_listing(&self) -> Result<Self::Listing, Errno>;
+    /// getdents64(2); 0 at the end.
+    fn read_listing(&self, listing: &mut Self::Listing, buffer: &mut [u8]) -> Result<usize, Errno>;
+
+    /// openat(2) of `pid/stat`.
+    fn open_stat(&self, pid: u32) -> Result<Self::StatFile, Errno>;
+    /// The whole stat file, from its start, as it is now.
+    fn read_stat(&self, file: &Self::StatFile, buffer: &mut [u8]) -> Result<usize, Errno>;
+    /// The owner of the directory `pid`: the effective uid. (The owner of the stat file is not: it
+    /// is 0 for every zombie and every process that is not dumpable.)
+    fn directory_uid(&self, pid: u32) -> Result<u32, Errno>;
+    /// tgkill(pid, pid, 0): ESRCH exactly if no process has this pid, also where procfs hides it.
+    fn null_signal(&self, pid: u32) -> Result<(), Errno>;
+
+    /// The ids under `pid/task`.
+    fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, Errno>;
+    /// The whole of `pid/task/tid/stat`.
+    fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, Errno>;
+
+    /// pidfd_open(2).
+    fn open_pidfd(&self, pid: u32) -> Result<Self::PidFd, Errno>;
+    /// The inode of a pidfd, where it is one of a pidfs (Linux 6.9).
+    fn pidfs_inode(&self, pidfd: &Self::PidFd) -> Option<u64>;
+    /// pidfd_send_signal(pidfd, 0): ESRCH exactly if the process was reaped.
+    fn null_signal_pidfd(&self, pidfd: &Self::PidFd) -> Result<(), Errno>;
+}
+
+/// One call's view of Linux.
+#[derive(Debug)]
+pub struct Linux<'a, K> {
+    kernel: &'a K,
+    ground: &'a Ground,
+    clock: BirthClock,
+    origin: Origin,
+    effective_uid: u32,
+    meaningless_uid: Option<u32>,
+}
+
+/// Clock samples a call: the tightest of them is never an interrupted one.
+const CLOCK_SAMPLES: usize = 5;
+/// Pids are read as they are listed: a small listing buffer keeps the numbers fresh.
+const LISTING_BUFFER: usize = 1024;
+/// proc(5): `PID_MAX_LIMIT` is 2²² at most; above the range of pid_t the kernel cannot be asked.
+const GREATEST_PID: u32 = i32::MAX.cast_unsigned();
+
+impl<'a, K: Kernel> Linux<'a, K> {
+    /// Reads what one call needs once.
+    ///
+    /// # Errors
+    /// A read that failed.
+    pub fn new(kernel: &'a K, ground: &'a Ground) -> Result<Self, Error> {
+        let mut samples = Vec::with_capacity(CLOCK_SAMPLES);
+        for _ in 0..CLOCK_SAMPLES {
+            let sample = kernel.sample_clocks();
+            samples.push(sample.map_err(|errno| failed("clock_gettime", errno, None))?);
+        }
+        let clock = BirthClock::new(&samples, kernel.ticks_per_second());
+        let origin = Origin {
+            start_time_resolution_micros: clock.resolution_micros(),
+            boot_id: ground.boot_id.clone(),
+            pid_namespace: ground.pid_namespace.clone(),
+            time_namespace: ground.time_namespace.clone(),
+        };
+        let effective_uid = kernel.effective_uid();
+        let meaningless_uid = ground.meaningless_uid(kernel)?;
+        Ok(Self { kernel, ground, clock, origin, effective_uid, meaningless_uid })
+    }
+
+    fn read(&self, pid: u32, want: Want) -> Result<Reading, Error> {
+        if pid == 0 || pid > GREATEST_PID {
+            return Ok(Reading::Absent);
+        }
+        process::read_process(self.kernel, pid, want)
+    }
+
+    /// The row of a reading; `None` if the process is proved absent.
+    fn row(&self, pid: u32, reading: Reading) -> Result<Option<Snapshot>, Error> {
+        let bare = Snapshot::bare(pid);
+        Ok(match reading {
+            Reading::Present(process) => Some(self.row_of(pid, process)?),
+            Reading::Refused { uid, .. } => {
+                let (uid, owner) = self.owner(uid);
+                Some(Snapshot { uid, owner, ..bare })
+            }
+            Reading::Hidden | Reading::Unstable => Some(bare),
+            Reading::Absent => None,
+        })
+    }
+
+    fn row_of(&self, pid: u32, process: Process) -> Result<Snapshot, Error> {
+        let (uid, owner) = self.owner(process.uid);
+        Ok(Snapshot {
+            pid,
+            owner,
+            parent_pid: Some(process.stat.parent_pid),
+            process_group_id: positive(process.stat.process_group),
+            session_id: positive(process.stat.session),
+            uid,
+            state: process.state,
+            exiting: process.exiting,
+            identity: Some(self.identity_of(pid, &process)?),
+            name: Some(process.stat.name),
+        })
+    }
+
+    fn identity_of(&self, pid: u32, process: &Process) -> Result<Identity, Error> {
+        let micros = self.clock.since_boot_micros(process.stat.start_ticks);
+        let micros = micros.ok_or_else(|| process::malformed_stat(pid))?;
+        Ok(Identity {
+            pid,
+            parent_pid: process.stat.parent_pid,
+            start_time_micros: self.clock.since_epoch_micros(micros),
+            start_time_since_boot_micros: Some(micros),
+            unique_id: process.unique_id,
+            exited: process.exited,
+        })
+    }
+
+    fn owner(&self, uid: Option<u32>) -> (Option<u32>, Owner) {
+        let uid = uid.filter(|&uid| Some(uid) != self.meaningless_uid);
+        let owner = match uid {
+            None => Owner::Unknown,
+            Some(uid) if uid == self.effective_uid => Owner::Same,
+            Some(_) => Owner::Different,
+        };
+        (uid, owner)
+    }
+
+    fn refuse_hidden(&self, visibility: Visibility) -> Result<(), Error> {
+        match visibility {
+            Visibility::All if self.ground.hides_processes(self.kernel)? => Err(Error::NotWhole),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<K: Kernel> Host for Linux<'_, K> {
+    fn own_pid(&self) -> u32 {
+        self.kernel.own_pid()
+    }
+
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    fn read_all(&self, visibility: Visibility, deadline: Deadline) -> Result<Vec<Snapshot>, Error> {
+        // Asked before and after: whatever one remount does meanwhile, one of the two sees it.
+        self.refuse_hidden(visibility)?;
+        let kernel = self.kernel;
+        let mut listing = kernel.open_listing().map_err(|errno| failed("openat", errno, None))?;
+        let mut buffer = [0; LISTING_BUFFER];
+        let mut pids = Vec::new();
+        let mut rows = Vec::new();
+        loop {
+            let length = kernel.read_listing(&mut listing, &mut buffer);
+            let length = length.map_err(|errno| failed("getdents64", errno, None))?;
+            if length == 0 {
+                break;
+            }
+            pids.clear();
+            let entries =
+                buffer.get(..length).and_then(|bytes| dirents::parse_ids(bytes, &mut pids));
+            entries.ok_or(Error::Malformed { what: "the listing of /proc", pid: None })?;
+            for &pid in &pids {
+                deadline.check()?;
+                rows.extend(self.row(pid, self.read(pid, Want::Row)?)?);
+            }
+        }
+        self.refuse_hidden(visibility)?;
+        Ok(rows)
+    }
+
+    fn read_one(&self, pid: u32) -> Result<Option<Snapshot>, Error> {
+        self.row(pid, self.read(pid, Want::Row)?)
+    }
+
+    fn read_identity(&self, pid: u32) -> Result<Option<Identity>, Error> {
+        match self.read(pid, Want::Identity)? {
+            Reading::Present(process) => self.identity_of(pid, &process).map(Some),
+            Reading::Absent => Ok(None),
+            Reading::Refused { syscall, errno, .. } => Err(Error::Refused { pid, syscall, errno }),
+            Reading::Hidden => Err(Error::Hidden { pid }),
+            Reading::Unstable => Err(Error::Unstable { pid }),
+        }
+    }
+}
+
+/// A process group or session of 0 is outside the caller's pid namespace, or a kernel thread's.
+fn positive(id: i32) -> Option<u32> {
+    u32::try_from(id).ok().filter(|&id| id != 0)
+}
+
+fn failed(syscall: &'static str, errno: Errno, pid: Option<u32>) -> Error {
+    Error::System { syscall, errno, pid }
+}

@@ -1,0 +1,309 @@
+//! The Linux system calls behind [`Kernel`]. Mechanism only: no policy, no parsing of processes.
+
+use crate::error::{Errno, Error, Reason};
+use crate::linux::birth::ClockSample;
+use crate::linux::dirents::parse_ids;
+use crate::linux::ground::Ground;
+use crate::linux::{Kernel, Linux};
+use std::ffi::{CStr, CString, OsString};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Mutex, PoisonError};
+
+pub const HAS_BACKEND: bool = true;
+
+/// The checked /proc that all calls of this process share. A later umount or chroot does not change
+/// what its descriptor names.
+static HELD: Mutex<Option<&'static Held>> = Mutex::new(None);
+
+struct Held {
+    procfs: Procfs,
+    ground: Ground,
+    file: FileId,
+}
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+/// The host as one call sees it.
+pub fn host() -> Result<Linux<'static, Procfs>, Error> {
+    let held = hold()?;
+    Linux::new(&held.procfs, &held.ground)
+}
+
+fn hold() -> Result<&'static Held, Error> {
+    let mut shared = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(held) = *shared {
+        // Someone in this process may have closed a descriptor that is not theirs, and the number
+        // may be another file's now. It is not ours to close then.
+        if file_id(held.procfs.directory) == Ok(held.file) {
+            return Ok(held);
+        }
+    }
+    let directory = open(libc::AT_FDCWD, c"/proc", libc::O_PATH | libc::O_DIRECTORY);
+    let directory = directory.map_err(no_procfs)?;
+    let procfs = Procfs { directory: directory.as_raw_fd() };
+    let ground = Ground::check(&procfs)?;
+    let file = file_id(procfs.directory).map_err(|errno| failed("fstat", errno))?;
+    let _kept_for_life = directory.into_raw_fd();
+    let held: &'static Held = Box::leak(Box::new(Held { procfs, ground, file }));
+    *shared = Some(held);
+    Ok(held)
+}
+
+fn no_procfs(errno: Errno) -> Error {
+    match errno.0 {
+        libc::ENOENT | libc::ENOTDIR => {
+            let what = "there is no process file system at /proc";
+            Error::NoGround { what, reason: Reason::ProcfsUnavailable }
+        }
+        _ => failed("openat", errno),
+    }
+}
+
+fn failed(syscall: &'static str, errno: Errno) -> Error {
+    Error::System { syscall, errno, pid: None }
+}
+
+/// An `O_PATH` descriptor of /proc, not owned.
+#[derive(Debug)]
+pub struct Procfs {
+    directory: RawFd,
+}
+
+impl Procfs {
+    fn open(&self, path: &CStr, flags: i32) -> Result<OwnedFd, Errno> {
+        open(self.directory, path, flags)
+    }
+}
+
+impl Kernel for Procfs {
+    type StatFile = File;
+    type Listing = OwnedFd;
+    type PidFd = OwnedFd;
+
+    fn own_pid(&self) -> u32 {
+        std::process::id()
+    }
+
+    fn effective_uid(&self) -> u32 {
+        // SAFETY: geteuid(2) takes nothing and cannot fail.
+        unsafe { libc::geteuid() }
+    }
+
+    fn ticks_per_second(&self) -> u64 {
+        // SAFETY: sysconf(3) takes a number and touches no memory of ours.
+        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        u64::try_from(ticks).unwrap_or(100)
+    }
+
+    fn sample_clocks(&self) -> Result<ClockSample, Errno> {
+        Ok(ClockSample {
+            boot_before: clock_nanos(libc::CLOCK_BOOTTIME)?,
+            real: clock_nanos(libc::CLOCK_REALTIME)?,
+            boot_after: clock_nanos(libc::CLOCK_BOOTTIME)?,
+        })
+    }
+
+    fn file_system_magic(&self) -> Result<u64, Errno> {
+        file_system_magic(self.directory)
+    }
+
+    fn mount_id(&self) -> Result<u64, Errno> {
+        let text = self.read_file(&format!("self/fdinfo/{}", self.directory))?;
+        let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(b"mnt_id:"));
+        let value = line.and_then(|value| std::str::from_utf8(value).ok());
+        value.and_then(|value| value.trim().parse().ok()).ok_or(Errno(libc::EBADMSG))
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        /// A hundred thousand mounts (the kernel's default limit) with long paths.
+        const GREATEST_FILE: u64 = 64 << 20;
+        let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
+        let file = File::from(self.open(&path, libc::O_RDONLY)?);
+        let mut bytes = Vec::with_capacity(4096);
+        file.take(GREATEST_FILE).read_to_end(&mut bytes).map_err(errno_of)?;
+        if u64::try_from(bytes.len()) == Ok(GREATEST_FILE) {
+            return Err(Errno(libc::EFBIG));
+        }
+        Ok(bytes)
+    }
+
+    fn read_link(&self, path: &str) -> Result<String, Errno> {
+        let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
+        let mut target = vec![0_u8; 64];
+        // SAFETY: path ends in NUL, target has the length that is passed, both outlive the call.
+        let length = unsafe {
+            libc::readlinkat(
+                self.directory,
+                path.as_ptr(),
+                target.as_mut_ptr().cast(),
+                target.len(),
+            )
+        };
+        let length = usize::try_from(length).map_err(|_| last_errno())?;
+        if length >= target.len() {
+            return Err(Errno(libc::ENAMETOOLONG)); // may have been cut
+        }
+        target.truncate(length);
+        OsString::from_vec(target).into_string().map_err(|_| Errno(libc::EILSEQ))
+    }
+
+    fn open_listing(&self) -> Result<OwnedFd, Errno> {
+        self.open(c".", libc::O_RDONLY | libc::O_DIRECTORY)
+    }
+
+    fn read_listing(&self, listing: &mut OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+        getdents(listing, buffer)
+    }
+
+    fn open_stat(&self, pid: u32) -> Result<File, Errno> {
+        self.open(Path::new(format_args!("{pid}/stat"))?.as_c_str()?, libc::O_RDONLY)
+            .map(File::from)
+    }
+
+    fn read_stat(&self, file: &File, buffer: &mut [u8]) -> Result<usize, Errno> {
+        // A seq_file rebuilds its text when it is read from the start again.
+        file.read_at(buffer, 0).map_err(errno_of)
+    }
+
+    fn directory_uid(&self, pid: u32) -> Result<u32, Errno> {
+        let path = Path::new(format_args!("{pid}"))?;
+        let mut stat = MaybeUninit::<libc::stat>::uninit();
+        let (path, flags) = (path.as_c_str()?.as_ptr(), libc::AT_SYMLINK_NOFOLLOW);
+        // SAFETY: path ends in NUL and stat is large enough; both outlive the call.
+        check(unsafe { libc::fstatat(self.directory, path, stat.as_mut_ptr(), flags) })?;
+        // SAFETY: fstatat(2) succeeded, so it filled the struct.
+        Ok(unsafe { stat.assume_init() }.st_uid)
+    }
+
+    fn null_signal(&self, pid: u32) -> Result<(), Errno> {
+        let pid = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
+        // SAFETY: tgkill(2) takes three integers; signal 0 is never delivered. The callers never
+        // pass a pid of 0, and tgkill gives it no meaning.
+        check(unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, 0) })
+    }
+
+    fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, Errno> {
+        let path = Path::new(format_args!("{pid}/task"))?;
+        let listing = self.open(path.as_c_str()?, libc::O_RDONLY | libc::O_DIRECTORY)?;
+        let mut buffer = vec![0; 32 << 10];
+        let mut ids = Vec::new();
+        loop {
+            let length = getdents(&listing, &mut buffer)?;
+            if length == 0 {
+                return Ok(ids);
+            }
+            let entries = buffer.get(..length).and_then(|bytes| parse_ids(bytes, &mut ids));
+            entries.ok_or(Errno(libc::EBADMSG))?;
+        }
+    }
+
+    fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let path = Path::new(format_args!("{pid}/task/{tid}/stat"))?;
+        let file = File::from(self.open(path.as_c_str()?, libc::O_RDONLY)?);
+        file.read_at(buffer, 0).map_err(errno_of)
+    }
+
+    fn open_pidfd(&self, pid: u32) -> Result<OwnedFd, Errno> {
+        let pid = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
+        // SAFETY: pidfd_open(2) takes two integers.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+        check(fd)?;
+        let fd = RawFd::try_from(fd).map_err(|_| Errno(libc::EBADF))?;
+        // SAFETY: the kernel has just returned this descriptor to us, close-on-exec, as its owner.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
+    fn pidfs_inode(&self, pidfd: &OwnedFd) -> Option<u64> {
+        /// `PID_FS_MAGIC` of linux/magic.h. Before Linux 6.9 all pidfds share one anonymous inode;
+        /// a 32-bit kernel has room for half of the number only.
+        const PIDFS_MAGIC: u64 = 0x5049_4446;
+        if usize::BITS < 64 || file_system_magic(pidfd.as_raw_fd()) != Ok(PIDFS_MAGIC) {
+            return None;
+        }
+        file_id(pidfd.as_raw_fd()).ok().map(|(_device, inode)| inode)
+    }
+
+    fn null_signal_pidfd(&self, pidfd: &OwnedFd) -> Result<(), Errno> {
+        let no_info = std::ptr::null::<libc::siginfo_t>();
+        let (call, fd) = (libc::SYS_pidfd_send_signal, pidfd.as_raw_fd());
+        // SAFETY: pidfd_send_signal(2) takes a null siginfo; signal 0 is never delivered.
+        check(unsafe { libc::syscall(call, fd, 0, no_info, 0) })
+    }
+}
+
+/// A short path relative to /proc, spelt without allocation.
+struct Path {
+    bytes: [u8; 48],
+}
+
+impl Path {
+    fn new(text: std::fmt::Arguments<'_>) -> Result<Self, Errno> {
+        let mut bytes = [0; 48];
+        bytes.as_mut_slice().write_fmt(text).map_err(errno_of)?;
+        Ok(Self { bytes })
+    }
+
+    fn as_c_str(&self) -> Result<&CStr, Errno> {
+        CStr::from_bytes_until_nul(&self.bytes).map_err(|_| Errno(libc::ENAMETOOLONG))
+    }
+}
+
+fn open(directory: RawFd, path: &CStr, flags: i32) -> Result<OwnedFd, Errno> {
+    // SAFETY: path ends in NUL and outlives the call; no mode is read without O_CREAT.
+    let fd = unsafe { libc::openat(directory, path.as_ptr(), flags | libc::O_CLOEXEC) };
+    check(fd)?;
+    // SAFETY: the kernel has just returned this descriptor to us as its owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn getdents(listing: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let (call, fd) = (libc::SYS_getdents64, listing.as_raw_fd());
+    // SAFETY: the kernel writes at most buffer.len() bytes into buffer, which outlives the call.
+    let length = unsafe { libc::syscall(call, fd, buffer.as_mut_ptr(), buffer.len()) };
+    usize::try_from(length).map_err(|_| last_errno())
+}
+
+fn file_system_magic(fd: RawFd) -> Result<u64, Errno> {
+    let mut stat = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: stat is large enough and outlives the call.
+    check(unsafe { libc::fstatfs(fd, stat.as_mut_ptr()) })?;
+    // SAFETY: fstatfs(2) succeeded, so it filled the struct.
+    let stat = unsafe { stat.assume_init() };
+    u64::try_from(stat.f_type).map_err(|_| Errno(libc::EBADMSG))
+}
+
+fn file_id(fd: RawFd) -> Result<FileId, Errno> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: stat is large enough and outlives the call.
+    check(unsafe { libc::fstat(fd, stat.as_mut_ptr()) })?;
+    // SAFETY: fstat(2) succeeded, so it filled the struct.
+    let stat = unsafe { stat.assume_init() };
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+fn clock_nanos(clock: libc::clockid_t) -> Result<i64, Errno> {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: time is large enough and outlives the call.
+    check(unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) })?;
+    // SAFETY: clock_gettime(2) succeeded, so it filled the struct.
+    let time = unsafe { time.assume_init() };
+    Ok(time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec))
+}
+
+fn check(result: impl Into<i64>) -> Result<(), Errno> {
+    if result.into() < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+fn last_errno() -> Errno {
+    errno_of(std::io::Error::last_os_error())
+}
+
+fn errno_of(error: std::io::Error) -> Errno {
+    Errno(error.raw_os_error().unwrap_or(libc::EIO))
+}

@@ -1,0 +1,43 @@
+//! The real kernel reads behind the platforms' traits: the only unsafe Rust of the core, and the
+//! only place that asks for which operating system it was compiled.
+#![allow(unsafe_code)] // each block states its reason
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as platform;
+
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
+#[cfg(not(target_os = "linux"))]
+use unsupported as platform;
+
+use crate::census::{self, Deadline, Host as _, Selection};
+use crate::error::Error;
+use crate::facts::{Identity, Origin, Snapshot};
+
+/// Whether this operating system has a backend.
+pub const HAS_BACKEND: bool = platform::HAS_BACKEND;
+
+/// Takes a census of the real host.
+///
+/// # Errors
+/// Whatever makes it less than whole.
+pub fn take_census(
+    selection: Selection,
+    deadline: Deadline,
+) -> Result<(Vec<Snapshot>, Origin), Error> {
+    let host = platform::host()?;
+    let rows = census::take(&host, selection, deadline)?;
+    Ok((rows, host.origin().clone()))
+}
+
+/// Reads one identity on the real host; `None` only if the process was proved absent.
+///
+/// # Errors
+/// A refusal, or a read that says nothing about the process.
+pub fn read_identity(pid: u32) -> Result<Option<(Identity, Origin)>, Error> {
+    let host = platform::host()?;
+    let identity = host.read_identity(pid)?;
+    Ok(identity.map(|identity| (identity, host.origin().clone())))
+}

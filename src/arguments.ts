@@ -1,0 +1,91 @@
+// Checks everything a caller passes before any native call. Each option and each element is read
+// once, so what was checked is what is used.
+
+import { ProcSafeError } from "./errors.js";
+import { escapeControls } from "./escape.js";
+
+/** What a caller may ask of a census, checked. */
+export interface ListRequest {
+  readonly pids: Uint32Array | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly visibleOnly: boolean;
+}
+
+const LIST_OPTIONS = ["pids", "timeoutMs", "visibility"];
+
+const GREATEST_PID = 2 ** 32 - 1;
+/** Far more than the pids of any kernel (Linux has at most 2²²); bounds the memory of one call. */
+const MOST_PIDS = 2 ** 24;
+
+export function checkListOptions(options: unknown): ListRequest {
+  if (options === undefined) return { pids: undefined, timeoutMs: undefined, visibleOnly: false };
+  if (typeof options !== "object" || options === null || isArray(options)) {
+    throw invalid("options must be an object");
+  }
+  for (const key of touch("the options", () => Reflect.ownKeys(options))) {
+    if (typeof key === "string" && !LIST_OPTIONS.includes(key)) {
+      throw invalid(`there is no option "${escapeControls(key.slice(0, 100))}"`);
+    }
+  }
+  const option = (name: string): unknown =>
+    touch(`the option ${name}`, () => Reflect.get(options, name) as unknown);
+  return {
+    pids: checkPids(option("pids")),
+    timeoutMs: checkTimeout(option("timeoutMs")),
+    visibleOnly: checkVisibility(option("visibility")),
+  };
+}
+
+export function checkPid(pid: unknown): number {
+  if (!isPid(pid)) throw invalid("a pid must be an integer from 0 to 4294967295");
+  return pid;
+}
+
+function checkPids(pids: unknown): Uint32Array | undefined {
+  if (pids === undefined) return undefined;
+  if (!isArray(pids)) throw invalid("pids must be an array");
+  const length = touch("the length of pids", () => pids.length);
+  if (!Number.isInteger(length) || length < 0 || length > MOST_PIDS) {
+    throw invalid(`pids must hold at most ${MOST_PIDS} numbers`);
+  }
+  const checked = new Uint32Array(length);
+  for (let index = 0; index < length; index++) {
+    checked[index] = checkPid(touch("an element of pids", () => pids[index]));
+  }
+  return checked;
+}
+
+function checkTimeout(timeoutMs: unknown): number | undefined {
+  if (timeoutMs === undefined) return undefined;
+  if (typeof timeoutMs !== "number" || !Number.isFinite(timeoutMs) || timeoutMs <= 0) {
+    throw invalid("timeoutMs must be a finite number above 0");
+  }
+  return timeoutMs;
+}
+
+function checkVisibility(visibility: unknown): boolean {
+  if (visibility === undefined || visibility === "all") return false;
+  if (visibility === "visible") return true;
+  throw invalid('visibility must be "all" or "visible"');
+}
+
+function isPid(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= GREATEST_PID;
+}
+
+function isArray(value: unknown): value is readonly unknown[] {
+  return touch("a revoked Proxy", () => Array.isArray(value));
+}
+
+/** Runs a read that may run a caller's getter or Proxy trap. */
+function touch<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw invalid(`reading ${what} threw`, cause);
+  }
+}
+
+function invalid(message: string, cause?: unknown): ProcSafeError {
+  return new ProcSafeError("invalid-argument", message, cause === undefined ? {} : { cause });
+}

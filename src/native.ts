@@ -1,0 +1,191 @@
+// Loads the native binding, once a realm, and nothing else does. There is no weaker fallback:
+// without the binding, calls throw.
+
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { getSystemErrorName } from "node:util";
+import { ProcSafeError } from "./errors.js";
+import type { ProcSafeErrorCode, ProcSafeErrorReason } from "./errors.js";
+import { escapeControls } from "./escape.js";
+import { currentTarget } from "./target.js";
+
+/** What crosses the boundary; native/addon/src/pack.rs is the other half. */
+export interface PackedCensus {
+  readonly numbers: Uint32Array;
+  readonly times: Float64Array;
+  readonly names: string;
+  readonly startTimeResolution: number;
+  readonly bootId?: string;
+  readonly pidNamespace?: string;
+  readonly timeNamespace?: string;
+}
+
+interface Failure {
+  readonly code: ProcSafeErrorCode;
+  readonly message: string;
+  readonly pid?: number;
+  readonly syscall?: string;
+  readonly errno?: number;
+  readonly reason?: ProcSafeErrorReason;
+}
+
+type Outcome = PackedCensus & { readonly failure?: Failure };
+
+interface Binding {
+  describeBinding(): { version: string; contract: number; supported: boolean };
+  takeCensus(pids: Uint32Array | undefined, timeoutMs: number | undefined, visibleOnly: boolean): Outcome;
+  readIdentity(pid: number): Outcome;
+}
+
+const CONTRACT = 1;
+const MODES = ["auto", "require", "off"] as const;
+
+export type NativeMode = (typeof MODES)[number];
+
+interface Loaded {
+  readonly path: string;
+  readonly version: string;
+  readonly supported: boolean;
+  readonly binding: Binding;
+}
+
+const asked = process.env["PROC_SAFE_NATIVE"] ?? "auto";
+const mode = MODES.find((known) => known === asked);
+
+let loaded: Loaded | undefined;
+
+/** Every process, or the given pids. Arguments are checked by the caller. */
+export function takeCensus(
+  pids: Uint32Array | undefined,
+  timeoutMs: number | undefined,
+  visibleOnly: boolean,
+): PackedCensus {
+  return unwrap(binding().takeCensus(pids, timeoutMs, visibleOnly));
+}
+
+/** A census of one row that holds an identity, or of none. Arguments are checked by the caller. */
+export function readIdentity(pid: number): PackedCensus {
+  return unwrap(binding().readIdentity(pid));
+}
+
+/** Turns the failure of a native call into the public error. */
+export function unwrap(result: Outcome): PackedCensus {
+  const { failure } = result;
+  if (failure === undefined) return result;
+  const { code, message, pid, syscall, errno, reason } = failure;
+  const name = errno === undefined ? undefined : errnoName(errno);
+  const text = name === undefined ? message : `${message}: ${name}`;
+  throw new ProcSafeError(code, escapeControls(text), {
+    details: {
+      ...(pid !== undefined && { pid }),
+      ...(syscall !== undefined && { syscall }),
+      ...(name !== undefined && { errno: name }),
+      ...(reason !== undefined && { reason }),
+    },
+  });
+}
+
+function errnoName(errno: number): string {
+  const name = getSystemErrorName(-errno);
+  return /^E[A-Z0-9]+$/.test(name) ? name : `errno ${errno}`;
+}
+
+function binding(): Binding {
+  const result = load();
+  if ("error" in result) throw result.error;
+  return result.loaded.binding;
+}
+
+/** Loads on first use. A failure is not remembered: it may be one of the moment, such as EMFILE. */
+export function load(): { readonly loaded: Loaded } | { readonly error: ProcSafeError } {
+  try {
+    return { loaded: (loaded ??= loadBinding()) };
+  } catch (error) {
+    if (error instanceof ProcSafeError) return { error };
+    return { error: unusable("the loader failed", error) };
+  }
+}
+
+function loadBinding(): Loaded {
+  if (mode === undefined) {
+    const text = `PROC_SAFE_NATIVE is "${escapeControls(asked)}", not one of ${MODES.join(", ")}`;
+    throw new ProcSafeError("invalid-argument", text);
+  }
+  if (mode === "off") {
+    throw new ProcSafeError("helper-unavailable", "PROC_SAFE_NATIVE is off: the native binding is not loaded");
+  }
+  const target = currentTarget();
+  const path = fileURLToPath(new URL(`../prebuilds/${target}.node`, import.meta.url));
+  let found: Binding;
+  let description: ReturnType<Binding["describeBinding"]>;
+  try {
+    found = createRequire(import.meta.url)(path) as Binding;
+    description = found.describeBinding();
+  } catch (cause) {
+    throw unusable(`no usable native binding for ${target}`, cause);
+  }
+  const { version, contract, supported } = description;
+  const expected = packageVersion();
+  if (version !== expected || contract !== CONTRACT) {
+    const text = `the native binding is of version ${version} (contract ${contract}), this package of ${expected} (contract ${CONTRACT})`;
+    throw new ProcSafeError("helper-unavailable", text);
+  }
+  return { path, version, supported, binding: found };
+}
+
+function packageVersion(): string {
+  const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
+  return version;
+}
+
+function unusable(what: string, cause: unknown): ProcSafeError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ProcSafeError("helper-unavailable", escapeControls(`${what}: ${why}`), { cause });
+}
+
+/** How the binding stands. `state` is `disabled` exactly if `PROC_SAFE_NATIVE` is `off`. */
+export interface NativeStatus {
+  /** `PROC_SAFE_NATIVE` as it was at import; `invalid` if it is none of the three. */
+  readonly mode: NativeMode | "invalid";
+  readonly state: "ready" | "unavailable" | "disabled";
+  /** The binary that this platform needs, such as `linux-x64-gnu`. */
+  readonly target: string;
+  /** The file that was loaded. */
+  readonly path?: string;
+  /** The version that the loaded file was built from. */
+  readonly version?: string;
+  /** Why it is not ready. */
+  readonly error?: { readonly code: ProcSafeErrorCode; readonly message: string };
+}
+
+/** Says whether the native binding is usable, loading it unless it is switched off. Never throws. */
+export function nativeStatus(): NativeStatus {
+  const common = { mode: mode ?? ("invalid" as const), target: safeTarget() };
+  const result = load();
+  if ("loaded" in result) {
+    const { path, version } = result.loaded;
+    return Object.freeze({ ...common, state: "ready" as const, path, version });
+  }
+  const { code, message } = result.error;
+  const state = mode === "off" ? ("disabled" as const) : ("unavailable" as const);
+  return Object.freeze({ ...common, state, error: Object.freeze({ code, message }) });
+}
+
+function safeTarget(): string {
+  try {
+    return currentTarget();
+  } catch {
+    return `${process.platform}-${process.arch}`; // the program file cannot be read
+  }
+}
+
+/** Whether the binding is loaded and this platform has a backend. Never throws. */
+export function isSupported(): boolean {
+  const result = load();
+  return "loaded" in result && result.loaded.supported;
+}
+
+if (mode === "require") {
+  const result = load();
+  if ("error" in result) throw result.error;
+}

@@ -1,0 +1,63 @@
+// The public shapes. All values are frozen plain data.
+
+/** The effective user (Windows: the token's user) of a process against the caller's. */
+export type ProcessOwner = "same" | "different" | "unknown";
+
+/** What the scheduler may do with a process; asleep in any way is `"running"`. The set is closed. */
+export type ProcessState = "running" | "stopped" | "zombie";
+
+/** Which process a pid was when it was read. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** The real parent, also while a debugger is attached; 0 where the kernel shows none. */
+  readonly parentPid: number;
+  /** Birth in µs since the Unix epoch: for people and for ordering. A clock step moves it. */
+  readonly startTimeMicros: number;
+  /** The granularity of the births: 10,000 on most Linux systems (1e6 / CLK_TCK). */
+  readonly startTimeResolutionMicros: number;
+  /**
+   * Birth in µs since boot, which no clock step moves. Linux only. Negative where a time namespace
+   * puts its zero after the birth.
+   */
+  readonly startTimeSinceBootMicros?: number;
+  /** The boot: boot_id (random(4)). Absent where /proc is mounted with `subset=pid`. */
+  readonly bootId?: string;
+  /**
+   * A number that the kernel gives to one process a boot, as decimal text: on Linux 6.9 or later the
+   * inode of its pidfd, in single reads only. Absent where the kernel or a sandbox has none to give.
+   */
+  readonly uniqueId?: string;
+  /** The inode of the caller's pid namespace (pid_namespaces(7)), as decimal text. */
+  readonly pidNamespace?: string;
+  /** The inode of the caller's time namespace (time_namespaces(7)), if it is not the initial one. */
+  readonly timeNamespace?: string;
+  /** No thread of it will ever run again: it is a zombie. `false` while it is exiting. */
+  readonly exited: boolean;
+}
+
+/**
+ * One process. A fact that was not observed is an absent key; a process of which nothing else is
+ * known is exactly `{ pid, owner: "unknown" }`. All facts of a row belong to one process.
+ */
+export interface ProcessSnapshot {
+  /** In the caller's pid namespace. */
+  readonly pid: number;
+  readonly owner: ProcessOwner;
+  /** The real parent, also while a debugger is attached; 0 where the kernel shows none. */
+  readonly parentPid?: number;
+  /** Absent for kernel threads and for a group outside the caller's pid namespace. */
+  readonly processGroupId?: number;
+  /** Absent like `processGroupId`. */
+  readonly sessionId?: number;
+  /** The effective user id. Absent where the caller's user namespace has no number for the user. */
+  readonly uid?: number;
+  /**
+   * The kernel's short name (`comm`, at most 15 bytes for a program, more for a kernel thread). Bytes
+   * that are not UTF-8 read as U+FFFD; control characters are the name's own: escape them for output.
+   */
+  readonly name?: string;
+  readonly state?: ProcessState;
+  /** The kernel has begun to tear the process down; it will not run user code again. */
+  readonly exiting?: true;
+  readonly identity?: ProcessIdentity;
+}
