@@ -1,0 +1,699 @@
+//! The Linux census against a scripted kernel: each design rule, and random interleavings.
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+mod model;
+
+use model::{Call, Glitch, Model, OWN_PID, OWN_UID, Process, Thread, World};
+use proc_safe_core::census::{Deadline, Host as _, Selection, Visibility, take};
+use proc_safe_core::error::{Code, Errno, Error, Reason};
+use proc_safe_core::facts::{Owner, Snapshot, State};
+use proc_safe_core::linux::Linux;
+use proc_safe_core::linux::ground::Ground;
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
+use std::collections::HashSet;
+use std::time::Duration;
+
+const PID: u32 = 300;
+
+fn census(model: &Model<'_>, selection: Selection) -> Result<Vec<Snapshot>, Error> {
+    let ground = model.ground();
+    let host = Linux::new(model, &ground)?;
+    take(&host, selection, Deadline::after(None))
+}
+
+fn full(model: &Model<'_>) -> Result<Vec<Snapshot>, Error> {
+    census(model, Selection::All(Visibility::All))
+}
+
+fn row(model: &Model<'_>, pid: u32) -> Option<Snapshot> {
+    census(model, Selection::Pids(vec![pid])).unwrap().pop()
+}
+
+fn identity(model: &Model<'_>, pid: u32) -> Result<Option<proc_safe_core::facts::Identity>, Error> {
+    let ground = model.ground();
+    Linux::new(model, &ground)?.read_identity(pid)
+}
+
+fn world_with(pid: u32) -> World {
+    let mut world = World::new();
+    world.spawn(pid, OWN_PID);
+    world
+}
+
+/// The row says what one birth in the history said at one instant.
+fn assert_unmixed(world: &World, row: &Snapshot) {
+    let Some(name) = &row.name else {
+        assert_eq!(row, &Snapshot { uid: row.uid, owner: row.owner, ..Snapshot::bare(row.pid) });
+        return;
+    };
+    let name = std::str::from_utf8(name).unwrap();
+    let birth: u32 = name[1..name.find(')').unwrap()].parse().unwrap();
+    let forms = &world.history[&birth];
+    let one = &forms[0];
+    assert_eq!(row.pid, one.pid);
+    if let Some(uid) = row.uid {
+        assert_eq!(uid, one.uid(), "owner of another process");
+        let same = if uid == OWN_UID { Owner::Same } else { Owner::Different };
+        assert_eq!(row.owner, same);
+    }
+    assert_eq!(row.process_group_id, Some(one.group()));
+    assert_eq!(row.session_id, Some(one.session()));
+    let identity = row.identity.unwrap();
+    let micros = i64::try_from(one.ticks() * 10_000).unwrap();
+    assert_eq!(identity.start_time_since_boot_micros, Some(micros));
+    assert_eq!(row.parent_pid, Some(identity.parent_pid));
+    assert!(forms.iter().any(|form| row.parent_pid == Some(form.parent)));
+    let zombie = forms.iter().any(Process::is_zombie);
+    assert_eq!(identity.exited, row.state == Some(State::Zombie));
+    assert!(zombie || !identity.exited, "a live process is called dead");
+    assert!(!row.exiting || forms.iter().any(Process::is_exiting), "exiting was not observed");
+    assert!(!(row.exiting && identity.exited));
+    if let Some(inode) = identity.unique_id {
+        assert_eq!(inode, one.inode());
+    }
+}
+
+#[test]
+fn a_pid_that_changes_hands_before_any_read_gives_an_unmixed_row() {
+    for from in 0..12 {
+        for every in 1..4 {
+            let model = Model::scripted(world_with(PID), |world, number, _| {
+                if number >= from && (number - from) % every == 0 && number < from + 8 {
+                    world.recycle(PID);
+                }
+            });
+            let row = row(&model, PID).expect("the pid is never free at a read");
+            assert_unmixed(&model.world(), &row);
+        }
+    }
+}
+
+#[test]
+fn an_identity_is_one_birth_down_to_the_pidfs_inode() {
+    for from in 0..12 {
+        let model = Model::scripted(world_with(PID), |world, number, _| {
+            if number >= from && number < from + 5 {
+                world.recycle(PID);
+            }
+        });
+        let identity = identity(&model, PID).unwrap().unwrap();
+        let inode = identity.unique_id.unwrap();
+        let world = model.world();
+        let birth = world.history.values().map(|forms| &forms[0]).find(|p| p.inode() == inode);
+        let micros = i64::try_from(birth.unwrap().ticks() * 10_000).unwrap();
+        assert_eq!(identity.start_time_since_boot_micros, Some(micros));
+    }
+}
+
+#[test]
+fn the_owner_is_read_between_open_and_read() {
+    let model = Model::new(world_with(PID));
+    row(&model, PID).unwrap();
+    assert_eq!(model.world().log, [Call::Open(PID), Call::Directory(PID), Call::Read(PID)]);
+}
+
+#[test]
+fn each_batch_is_read_before_the_next_is_listed() {
+    let mut world = World::new();
+    for pid in 100..120 {
+        world.spawn(pid, OWN_PID);
+    }
+    let model = Model::new(world);
+    full(&model).unwrap();
+    let world = model.world();
+    let longest = world.log.split(|call| matches!(call, Call::Open(_))).map(<[_]>::len).max();
+    let lists = world.log.iter().filter(|call| **call == Call::List).count();
+    assert!(lists > 4 && longest.unwrap() <= 4, "listed ahead of the reads: {:?}", world.log);
+}
+
+#[test]
+fn a_task_that_is_being_released_is_read_again() {
+    let mut world = world_with(PID);
+    world.glitch(PID, Glitch::Torn);
+    let model = Model::new(world);
+    let whole = row(&model, PID).unwrap();
+    assert_unmixed(&model.world(), &whole);
+
+    let model = Model::scripted(world_with(PID), |world, _, call| {
+        if call == Call::Read(PID) && world.processes.contains_key(&PID) {
+            let birth = world.processes[&PID].birth;
+            world.releasing.insert(birth);
+            world.reap(PID);
+        }
+    });
+    assert_eq!(row(&model, PID), None, "still torn and then absent is gone");
+}
+
+#[test]
+fn a_pid_that_never_holds_still_is_no_fact() {
+    let always_torn = || {
+        Model::scripted(world_with(PID), |world, _, call| {
+            if call == Call::Read(PID) {
+                world.glitch(PID, Glitch::Torn);
+            }
+        })
+    };
+    assert_eq!(row(&always_torn(), PID), Some(Snapshot::bare(PID)));
+    let error = identity(&always_torn(), PID).unwrap_err();
+    assert_eq!((error.code(), error.reason()), (Code::Incomplete, Some(Reason::UnstablePid)));
+}
+
+#[test]
+fn a_dead_leader_with_live_threads_is_a_live_process() {
+    let mut world = world_with(PID);
+    world.change(PID, |process| {
+        process.threads[0].dead = true;
+        process.threads.push(Thread { tid: 301, exiting: false, dead: false });
+    });
+    let model = Model::new(world);
+    let row = row(&model, PID).unwrap();
+    assert_eq!((row.state, row.exiting), (Some(State::Running), false));
+    assert!(!row.identity.unwrap().exited);
+}
+
+#[test]
+fn a_dead_leader_whose_threads_all_exit_is_exiting() {
+    let mut world = world_with(PID);
+    world.change(PID, |process| {
+        process.threads[0].dead = true;
+        process.threads.push(Thread { tid: 301, exiting: true, dead: false });
+    });
+    let model = Model::new(world);
+    let row = row(&model, PID).unwrap();
+    assert_eq!((row.state, row.exiting), (Some(State::Running), true));
+    assert!(!row.identity.unwrap().exited);
+}
+
+#[test]
+fn a_thread_made_during_the_first_pass_is_no_exit() {
+    // The worker makes a thread after it was listed, and begins to exit before it is read.
+    let mut world = world_with(PID);
+    world.change(PID, |process| {
+        process.threads[0].exiting = true;
+        process.threads.push(Thread { tid: 301, exiting: false, dead: false });
+    });
+    let model = Model::scripted(world, |world, _, call| {
+        if call == Call::ThreadStat(PID, 301) && world.processes[&PID].threads.len() == 2 {
+            world.change(PID, |process| {
+                process.threads[1].exiting = true;
+                process.threads.push(Thread { tid: 302, exiting: false, dead: false });
+            });
+        }
+    });
+    assert!(!row(&model, PID).unwrap().exiting);
+}
+
+#[test]
+fn the_leaders_flag_alone_is_no_exit() {
+    let mut world = world_with(PID);
+    world.change(PID, |process| {
+        process.threads[0].exiting = true;
+        process.threads.push(Thread { tid: 301, exiting: false, dead: false });
+    });
+    let model = Model::new(world);
+    assert!(!row(&model, PID).unwrap().exiting);
+}
+
+#[test]
+fn an_exiting_process_keeps_every_fact() {
+    let mut world = world_with(PID);
+    world.change(PID, |process| process.threads[0].exiting = true);
+    let model = Model::new(world);
+    let row = row(&model, PID).unwrap();
+    assert!(row.exiting && row.state == Some(State::Running) && !row.identity.unwrap().exited);
+    assert_unmixed(&model.world(), &row);
+}
+
+#[test]
+fn an_instant_of_exec_by_another_thread_is_no_death() {
+    for glitch in [Glitch::NotLeading, Glitch::DeadLeader('Z'), Glitch::DeadLeader('X')] {
+        let mut world = world_with(PID);
+        world.change(PID, |process| {
+            process.threads.push(Thread { tid: 301, exiting: false, dead: false });
+        });
+        world.glitch(PID, glitch);
+        let model = Model::new(world);
+        let row = row(&model, PID).expect("it lives");
+        assert_eq!(row.state, Some(State::Running), "{glitch:?}");
+        assert!(!row.identity.unwrap().exited && !row.exiting);
+    }
+}
+
+#[test]
+fn a_zombie_is_seen_twice_and_keeps_its_facts() {
+    let mut world = world_with(PID);
+    world.change(PID, |process| process.threads[0].dead = true);
+    let model = Model::new(world);
+    let row = row(&model, PID).unwrap();
+    assert_eq!(row.state, Some(State::Zombie));
+    assert!(row.identity.unwrap().exited && !row.exiting);
+    let reads = model.world().log.iter().filter(|call| **call == Call::Read(PID)).count();
+    assert_eq!(reads, 2);
+}
+
+#[test]
+fn the_letters_of_the_manual_and_no_other() {
+    for (letter, state) in [
+        ('R', Some(State::Running)),
+        ('S', Some(State::Running)),
+        ('D', Some(State::Running)),
+        ('I', Some(State::Running)),
+        ('P', Some(State::Running)),
+        ('T', Some(State::Stopped)),
+        ('t', Some(State::Stopped)),
+        ('q', None),
+    ] {
+        let mut world = world_with(PID);
+        world.change(PID, |process| process.letter = letter);
+        assert_eq!(row(&Model::new(world), PID).unwrap().state, state, "{letter}");
+    }
+}
+
+#[test]
+fn a_thread_is_no_process() {
+    let mut world = world_with(PID);
+    world.change(PID, |process| {
+        process.threads.push(Thread { tid: 301, exiting: false, dead: false });
+    });
+    let model = Model::new(world);
+    assert_eq!(row(&model, 301), None);
+    assert_eq!(identity(&model, 301), Ok(None));
+    // Nor where procfs closes it: the null signal decides.
+    model.world_mut().closed.insert(301);
+    assert_eq!(row(&model, 301), None);
+}
+
+#[test]
+fn a_listed_pid_that_became_a_thread_is_no_row() {
+    let mut world = world_with(PID);
+    world.spawn(400, OWN_PID);
+    let model = Model::scripted(world, |world, _, call| {
+        if call == Call::Open(400) && world.processes.contains_key(&400) {
+            world.reap(400);
+            world.change(PID, |process| {
+                process.threads.push(Thread { tid: 400, exiting: false, dead: false });
+            });
+        }
+    });
+    let pids: Vec<u32> = full(&model).unwrap().iter().map(|row| row.pid).collect();
+    assert_eq!(pids, [1, OWN_PID, PID]);
+}
+
+#[test]
+fn hidden_is_not_gone() {
+    let mut world = world_with(PID);
+    world.hidden.insert(PID);
+    let model = Model::new(world);
+    assert_eq!(row(&model, PID), Some(Snapshot::bare(PID)));
+    let error = identity(&model, PID).unwrap_err();
+    assert_eq!(
+        (error.code(), error.reason()),
+        (Code::AccessDenied, Some(Reason::VisibilityPolicy))
+    );
+    model.world_mut().reap(PID);
+    assert_eq!(row(&model, PID), None);
+    assert_eq!(identity(&model, PID), Ok(None));
+}
+
+#[test]
+fn closed_is_not_hidden_and_shows_its_owner() {
+    let mut world = world_with(PID);
+    let uid = world.processes[&PID].uid();
+    world.closed.insert(PID);
+    let model = Model::new(world);
+    let expected = Snapshot { uid: Some(uid), owner: Owner::Different, ..Snapshot::bare(PID) };
+    assert_eq!(row(&model, PID), Some(expected));
+    let error = identity(&model, PID).unwrap_err();
+    assert_eq!((error.code(), error.reason()), (Code::AccessDenied, None));
+    assert_eq!(error.system(), Some(("openat", Errno::EPERM)));
+    // Without a pidfd nothing binds the directory's owner to a process.
+    model.world_mut().no_pidfd = true;
+    assert_eq!(row(&model, PID), Some(Snapshot::bare(PID)));
+}
+
+#[test]
+fn the_owner_of_a_closed_process_is_not_its_predecessors() {
+    for from in 0..8 {
+        let mut world = world_with(PID);
+        world.closed.insert(PID);
+        let model = Model::scripted(world, |world, number, _| {
+            if number == from {
+                world.recycle(PID);
+            }
+        });
+        let row = row(&model, PID).unwrap();
+        let world = model.world();
+        let owners: HashSet<u32> = world
+            .history
+            .values()
+            .map(|p| &p[0])
+            .filter(|p| p.pid == PID)
+            .map(Process::uid)
+            .collect();
+        assert!(row.uid.is_none_or(|uid| owners.contains(&uid)));
+    }
+}
+
+#[test]
+fn a_full_census_under_a_hiding_policy_is_not_whole() {
+    let model = Model::new(world_with(PID));
+    let options = |options: &str| {
+        let line = format!("22 1 0:21 / /proc rw - proc proc rw,{options}\n");
+        model.world_mut().files.insert("self/mountinfo".into(), line.into_bytes());
+        full(&model).map(|rows| rows.len())
+    };
+    assert_eq!(options("hidepid=invisible"), Err(Error::NotWhole));
+    assert_eq!(options("hidepid=ptraceable"), Err(Error::NotWhole));
+    assert_eq!(options("hidepid=invisible,gid=7"), Ok(3));
+    assert_eq!(options("hidepid=ptraceable,gid=7"), Err(Error::NotWhole));
+    assert_eq!(options("hidepid=noaccess"), Ok(3));
+    assert_eq!(options("hidepid=2"), Err(Error::NotWhole));
+    let visible = census(&model, Selection::All(Visibility::Visible));
+    assert_eq!(visible.map(|rows| rows.len()), Ok(3));
+    // A capability of another user namespace than the initial one proves nothing.
+    let status = "Gid:\t5\t5\t5\t5\nGroups:\t\nCapEff:\t000001ffffffffff\n";
+    model.world_mut().files.insert("thread-self/status".into(), status.into());
+    assert_eq!(options("hidepid=2"), Ok(3));
+    model.world_mut().links.insert("self/ns/user".into(), "user:[4026532000]".into());
+    assert_eq!(options("hidepid=2"), Err(Error::NotWhole));
+}
+
+#[test]
+fn a_remount_during_the_census_is_noticed() {
+    let model = Model::scripted(world_with(PID), |world, _, call| {
+        if call == Call::Open(PID) {
+            let line = b"22 1 0:21 / /proc rw - proc proc rw,hidepid=invisible\n".to_vec();
+            world.files.insert("self/mountinfo".into(), line);
+        }
+    });
+    assert_eq!(full(&model), Err(Error::NotWhole));
+}
+
+#[test]
+fn a_users_number_that_stands_for_all_unmapped_users_is_no_fact() {
+    let mut world = world_with(PID);
+    let uid = world.processes[&PID].uid();
+    world.files.insert("self/uid_map".into(), b"0 1000 1\n".to_vec());
+    world.files.insert("sys/kernel/overflowuid".into(), uid.to_string().into_bytes());
+    let model = Model::new(world);
+    let shown = row(&model, PID).unwrap();
+    assert_eq!((shown.uid, shown.owner), (None, Owner::Unknown));
+    assert_eq!(row(&model, OWN_PID).unwrap().owner, Owner::Same);
+    let whole = b"0 0 4294967295\n".to_vec();
+    model.world_mut().files.insert("self/uid_map".into(), whole);
+    assert_eq!(row(&model, PID).unwrap().uid, Some(uid));
+}
+
+#[test]
+fn a_row_names_no_parent_that_was_gone_before_the_census_ended() {
+    // The child is read, then its parent, which has a greater pid, is reaped.
+    let mut world = World::new();
+    world.spawn(400, OWN_PID);
+    world.spawn(PID, 400);
+    let model = Model::scripted(world, |world, _, call| {
+        if call == Call::Open(400) {
+            world.reap(400);
+        }
+    });
+    let rows = full(&model).unwrap();
+    let child = rows.iter().find(|row| row.pid == PID).unwrap();
+    assert_eq!(child.parent_pid, Some(1));
+    assert_eq!(child.identity.unwrap().parent_pid, 1);
+}
+
+#[test]
+fn a_parent_born_behind_the_reader_gets_its_row() {
+    let model = Model::scripted(world_with(PID), |world, _, call| {
+        if call == Call::Open(PID) && !world.processes.contains_key(&60) {
+            world.spawn(60, OWN_PID);
+            world.change(PID, |process| process.parent = 60);
+        }
+    });
+    let pids: Vec<u32> = full(&model).unwrap().iter().map(|row| row.pid).collect();
+    assert_eq!(pids, [1, OWN_PID, 60, PID]);
+}
+
+#[test]
+fn the_callers_own_pid_must_be_there() {
+    let model = Model::new(world_with(PID));
+    model.world_mut().processes.remove(&OWN_PID);
+    assert_eq!(full(&model), Err(Error::OwnPidMissing { pid: OWN_PID }));
+}
+
+#[test]
+fn failures_are_errors_and_not_rows() {
+    const EMFILE: Errno = Errno(24);
+    for call in [Call::Open(PID), Call::Directory(PID), Call::Read(PID), Call::List] {
+        let model = Model::new(world_with(PID));
+        model.world_mut().errors.insert(call, EMFILE);
+        let error = full(&model).unwrap_err();
+        assert_eq!(error.code(), Code::OperationFailed, "{call:?}");
+        assert_eq!(error.system().unwrap().1, EMFILE);
+        assert_eq!(error.pid(), (call != Call::List).then_some(PID));
+    }
+    // A sandbox that refuses pidfd_open takes the unique id and nothing else.
+    let model = Model::new(world_with(PID));
+    model.world_mut().errors.insert(Call::PidFd(PID), Errno::EPERM);
+    let identity = identity(&model, PID).unwrap().unwrap();
+    assert_eq!((identity.unique_id, identity.exited), (None, false));
+    // An owner that is refused is absent.
+    let model = Model::new(world_with(PID));
+    model.world_mut().errors.insert(Call::Directory(PID), Errno::EACCES);
+    let row = row(&model, PID).unwrap();
+    assert_eq!((row.uid, row.owner, row.state), (None, Owner::Unknown, Some(State::Running)));
+}
+
+#[test]
+fn bytes_of_another_form_are_an_error() {
+    let model = Model::scripted(world_with(PID), |world, _, call| {
+        if call == Call::Read(PID) {
+            world.change(PID, |process| process.letter = '7');
+        }
+    });
+    let error = full(&model).unwrap_err();
+    assert_eq!(
+        (error.code(), error.reason()),
+        (Code::OperationFailed, Some(Reason::MalformedRecord))
+    );
+}
+
+#[test]
+fn numbers_that_no_process_can_have_are_absent_without_a_call() {
+    let model = Model::new(World::new());
+    let pids = vec![0, 1 << 31, u32::MAX];
+    assert_eq!(census(&model, Selection::Pids(pids)), Ok(vec![]));
+    assert_eq!(identity(&model, 0), Ok(None));
+    assert_eq!(model.world().log, []);
+}
+
+#[test]
+fn a_passed_deadline_is_no_census() {
+    let model = Model::new(world_with(PID));
+    let ground = model.ground();
+    let host = Linux::new(&model, &ground).unwrap();
+    let now = Deadline::after(Some(Duration::ZERO));
+    for selection in [Selection::All(Visibility::All), Selection::Pids(vec![PID])] {
+        assert_eq!(take(&host, selection, now), Err(Error::Timeout));
+    }
+    let endless = Deadline::after(Some(Duration::MAX));
+    assert_eq!(take(&host, Selection::Pids(vec![PID]), endless).unwrap().len(), 1);
+}
+
+#[test]
+fn ground_that_is_not_ours_is_refused() {
+    let refuse = |change: fn(&mut World)| {
+        let mut world = World::new();
+        change(&mut world);
+        Ground::check(&Model::new(world)).unwrap_err().reason().unwrap()
+    };
+    assert_eq!(refuse(|world| world.magic = 0x0102_1994), Reason::ProcfsUnavailable);
+    let foreign = Reason::ForeignProcfs;
+    assert_eq!(refuse(|world| drop(world.links.insert("self".into(), "8679".into()))), foreign);
+    assert_eq!(refuse(|world| drop(world.links.remove("self"))), foreign);
+    // With set_tid a process can have the same number in two namespaces.
+    let nested = |world: &mut World| {
+        world.files.insert("self/status".into(), b"NSpid:\t50\t50\n".to_vec());
+    };
+    assert_eq!(refuse(nested), foreign);
+    assert_eq!(
+        refuse(|world| drop(world.files.insert("self/status".into(), vec![]))),
+        Reason::ProcfsUnavailable
+    );
+}
+
+#[test]
+fn what_the_mount_lacks_is_absent() {
+    let model = Model::new(World::new());
+    let whole = model.ground();
+    assert_eq!(whole.boot_id.as_deref(), Some("d9a0c4de-0000-4000-8000-000000000000"));
+    assert_eq!(whole.pid_namespace.as_deref(), Some("4026531836"));
+    assert_eq!(whole.time_namespace, None);
+    model.world_mut().files.remove("sys/kernel/random/boot_id");
+    model.world_mut().links.insert("self/ns/time".into(), "time:[4026532001]".into());
+    let ground = model.ground();
+    assert_eq!(ground.boot_id, None);
+    assert_eq!(ground.time_namespace.as_deref(), Some("4026532001"));
+}
+
+/// What can happen between two reads.
+#[derive(Clone, Debug)]
+enum Event {
+    Spawn(u32, u32),
+    BeginExit(u32),
+    Die(u32),
+    Reap(u32, bool),
+    Recycle(u32),
+    AddThread(u32, u32),
+    LeaderDies(u32),
+    ThreadExits(u32),
+    Stop(u32),
+    Glitch(u32, Glitch),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let pid = || 100_u32..108;
+    prop_oneof![
+        (pid(), pid()).prop_map(|(pid, parent)| Event::Spawn(pid, parent)),
+        pid().prop_map(Event::BeginExit),
+        pid().prop_map(Event::Die),
+        (pid(), any::<bool>()).prop_map(|(pid, torn)| Event::Reap(pid, torn)),
+        pid().prop_map(Event::Recycle),
+        (pid(), pid()).prop_map(|(pid, tid)| Event::AddThread(pid, tid)),
+        pid().prop_map(Event::LeaderDies),
+        pid().prop_map(Event::ThreadExits),
+        pid().prop_map(Event::Stop),
+        (
+            pid(),
+            prop_oneof![
+                Just(Glitch::NotLeading),
+                Just(Glitch::DeadLeader('Z')),
+                Just(Glitch::DeadLeader('X')),
+            ]
+        )
+            .prop_map(|(pid, glitch)| Event::Glitch(pid, glitch)),
+    ]
+}
+
+impl Event {
+    fn happen(&self, world: &mut World) {
+        match *self {
+            Self::Spawn(pid, parent) => {
+                let free =
+                    !world.processes.values().any(|p| p.threads.iter().any(|t| t.tid == pid));
+                let parent = if world.processes.contains_key(&parent) { parent } else { 1 };
+                if free && parent != pid {
+                    world.was_absent.insert(pid);
+                    world.spawn(pid, parent);
+                }
+            }
+            Self::BeginExit(pid) => world.change(pid, |process| {
+                process.threads.iter_mut().for_each(|thread| thread.exiting = true);
+            }),
+            Self::Die(pid) => world.change(pid, |process| {
+                process.threads.truncate(1);
+                process.threads[0].dead = true;
+            }),
+            Self::Reap(pid, torn) => {
+                if let Some(process) = world.processes.get(&pid) {
+                    if torn {
+                        let birth = process.birth;
+                        world.releasing.insert(birth);
+                    }
+                    world.reap(pid);
+                }
+            }
+            Self::Recycle(pid) => {
+                if world.processes.contains_key(&pid) {
+                    world.recycle(pid);
+                }
+            }
+            Self::AddThread(pid, tid) => {
+                let free =
+                    !world.processes.values().any(|p| p.threads.iter().any(|t| t.tid == tid));
+                world.change(pid, |process| {
+                    if free && process.threads.iter().any(|thread| !thread.exiting && !thread.dead)
+                    {
+                        process.threads.push(Thread { tid, exiting: false, dead: false });
+                    }
+                });
+                world.was_absent.insert(tid);
+            }
+            Self::LeaderDies(pid) => world.change(pid, |process| {
+                if process.threads.len() > 1 {
+                    process.threads[0].dead = true;
+                }
+            }),
+            Self::ThreadExits(pid) => world.change(pid, |process| {
+                if let Some(thread) = process.threads.last_mut() {
+                    thread.exiting = true;
+                }
+            }),
+            Self::Stop(pid) => world.change(pid, |process| process.letter = 'T'),
+            Self::Glitch(pid, glitch) => {
+                // Only a process with other threads can execute a program by one of them.
+                if world.processes.get(&pid).is_some_and(|process| process.threads.len() > 1) {
+                    world.glitch(pid, glitch);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_interleaving_breaks_a_census(
+        start in prop::collection::vec(100_u32..108, 0..6),
+        events in prop::collection::vec((0_usize..4, event()), 0..60),
+        selected in any::<bool>(),
+    ) {
+        let mut world = World::new();
+        for pid in start {
+            if !world.processes.contains_key(&pid) {
+                world.spawn(pid, OWN_PID);
+            }
+        }
+        let before: Vec<Process> = world.processes.values().cloned().collect();
+        world.was_absent.clear();
+        let mut queue = events.into_iter();
+        let mut wait = 0;
+        let model = Model::scripted(world, |world, _, _| {
+            if wait > 0 {
+                wait -= 1;
+                return;
+            }
+            if let Some((pause, event)) = queue.next() {
+                wait = pause;
+                event.happen(world);
+            }
+        });
+        let rows = if selected {
+            let mut pids: Vec<u32> = (100..108).collect();
+            pids.extend([1, OWN_PID, 100]);
+            census(&model, Selection::Pids(pids)).unwrap()
+        } else {
+            full(&model).unwrap()
+        };
+        let world = model.world();
+        assert!(rows.is_sorted_by(|a, b| a.pid < b.pid), "one row a pid, in order");
+        for row in &rows {
+            assert_unmixed(&world, row);
+        }
+        // Whoever lived through the call is in it.
+        for process in &before {
+            let lives = world.processes.get(&process.pid).is_some_and(|p| p.birth == process.birth);
+            if lives {
+                assert!(rows.iter().any(|row| row.pid == process.pid), "{process:?} is missing");
+            }
+        }
+        // Absence needs an instant of absence.
+        if selected {
+            for pid in 100..108 {
+                let was_there = before.iter().any(|process| process.pid == pid);
+                let missing = !rows.iter().any(|row| row.pid == pid);
+                assert!(!missing || !was_there || world.was_absent.contains(&pid));
+            }
+        }
+    }
+}

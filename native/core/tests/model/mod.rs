@@ -1,0 +1,411 @@
+//! A model of Linux whose processes are born, exit, are reaped and reused between any two reads.
+//! Every fact of a process is derived from its birth number, so a row that mixes two shows.
+#![allow(missing_docs)] // a test's own
+
+use proc_safe_core::error::Errno;
+use proc_safe_core::linux::Kernel;
+use proc_safe_core::linux::birth::ClockSample;
+use proc_safe_core::linux::dirents::encode_entry;
+use proc_safe_core::linux::ground::Ground;
+use std::cell::{Ref, RefCell, RefMut};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+pub const OWN_PID: u32 = 50;
+pub const OWN_UID: u32 = 1000;
+const PF_EXITING: u32 = 4;
+const PF_FORKNOEXEC: u32 = 0x40;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    pub tid: u32,
+    pub exiting: bool,
+    pub dead: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    pub birth: u32,
+    pub pid: u32,
+    pub parent: u32,
+    pub letter: char,
+    /// The leader is the first.
+    pub threads: Vec<Thread>,
+}
+
+impl Process {
+    pub fn uid(&self) -> u32 {
+        let other = self.birth % 2 == 0 && self.pid != OWN_PID;
+        OWN_UID + if other { self.birth } else { 0 }
+    }
+    pub fn name(&self) -> String {
+        format!("b{}) R 1 (", self.birth)
+    }
+    pub fn group(&self) -> u32 {
+        7_000 + self.birth
+    }
+    pub fn session(&self) -> u32 {
+        8_000 + self.birth
+    }
+    /// Pairs of births share a tick.
+    pub fn ticks(&self) -> u64 {
+        u64::from(self.birth / 2 + 100)
+    }
+    pub fn inode(&self) -> u64 {
+        900_000 + u64::from(self.birth)
+    }
+    pub fn leader(&self) -> &Thread {
+        &self.threads[0]
+    }
+    pub fn is_zombie(&self) -> bool {
+        self.threads.len() == 1 && self.leader().dead
+    }
+    pub fn is_exiting(&self) -> bool {
+        !self.is_zombie() && self.threads.iter().all(|thread| thread.exiting || thread.dead)
+    }
+}
+
+/// What the next read of one process's stat shows for an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Glitch {
+    /// execve(2) by another thread: exit_signal −1.
+    NotLeading,
+    /// execve(2) by another thread: the old leader, dead.
+    DeadLeader(char),
+    /// The task is being released.
+    Torn,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Call {
+    List,
+    Open(u32),
+    Directory(u32),
+    Read(u32),
+    Signal(u32),
+    Threads(u32),
+    ThreadStat(u32, u32),
+    PidFd(u32),
+    PidFdSignal(u32),
+}
+
+#[derive(Default)]
+pub struct World {
+    pub processes: BTreeMap<u32, Process>,
+    /// Every process that ever was, in every form that it had.
+    pub history: HashMap<u32, Vec<Process>>,
+    /// Pids that were free at some instant.
+    pub was_absent: HashSet<u32>,
+    /// Births that a reaper has let go while a reader still sees their task.
+    pub releasing: HashSet<u32>,
+    pub glitches: HashMap<u32, Vec<Glitch>>,
+    /// Pids that hidepid=invisible hides.
+    pub hidden: HashSet<u32>,
+    /// Pids that hidepid=noaccess closes.
+    pub closed: HashSet<u32>,
+    /// Errors to answer with, instead of an answer.
+    pub errors: HashMap<Call, Errno>,
+    pub no_pidfd: bool,
+    pub files: HashMap<String, Vec<u8>>,
+    pub links: HashMap<String, String>,
+    pub magic: u64,
+    pub log: Vec<Call>,
+    births: u32,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let mut world = Self { magic: 0x9fa0, births: 1, ..Self::default() };
+        for (path, text) in [
+            ("self/status", "Name:\tmodel\nNSpid:\t50\n"),
+            ("self/uid_map", "0 0 4294967295\n"),
+            ("self/mountinfo", "22 1 0:21 / /proc rw - proc proc rw\n"),
+            ("sys/kernel/random/boot_id", "d9a0c4de-0000-4000-8000-000000000000\n"),
+            ("sys/kernel/overflowuid", "65534\n"),
+            ("thread-self/status", "Gid:\t5\t5\t5\t5\nGroups:\t7 \nCapEff:\t0000000000000000\n"),
+        ] {
+            world.files.insert(path.into(), text.into());
+        }
+        for (path, target) in [
+            ("self", "50"),
+            ("self/ns/pid", "pid:[4026531836]"),
+            ("self/ns/time", "time:[4026531834]"),
+            ("self/ns/user", "user:[4026531837]"),
+        ] {
+            world.links.insert(path.into(), target.into());
+        }
+        world.spawn(1, 0);
+        world.spawn(OWN_PID, 1);
+        world
+    }
+
+    pub fn spawn(&mut self, pid: u32, parent: u32) -> u32 {
+        self.births += 1;
+        let leader = Thread { tid: pid, exiting: false, dead: false };
+        let birth = self.births;
+        let process = Process { birth, pid, parent, letter: 'S', threads: vec![leader] };
+        self.put(process);
+        birth
+    }
+
+    pub fn put(&mut self, process: Process) {
+        self.history.entry(process.birth).or_default().push(process.clone());
+        self.processes.insert(process.pid, process);
+    }
+
+    pub fn change(&mut self, pid: u32, change: impl FnOnce(&mut Process)) {
+        if let Some(mut process) = self.processes.get(&pid).cloned() {
+            change(&mut process);
+            self.put(process);
+        }
+    }
+
+    /// The parent has reaped it; its children become pid 1's.
+    pub fn reap(&mut self, pid: u32) {
+        if self.processes.remove(&pid).is_some() {
+            self.was_absent.insert(pid);
+            let orphans: Vec<u32> = self
+                .processes
+                .values()
+                .filter(|child| child.parent == pid)
+                .map(|c| c.pid)
+                .collect();
+            for orphan in orphans {
+                self.change(orphan, |child| child.parent = 1);
+            }
+        }
+    }
+
+    pub fn recycle(&mut self, pid: u32) {
+        let parent = self.processes.get(&pid).map_or(1, |process| process.parent);
+        self.reap(pid);
+        self.spawn(pid, parent);
+    }
+
+    pub fn glitch(&mut self, pid: u32, glitch: Glitch) {
+        self.glitches.entry(pid).or_default().push(glitch);
+    }
+
+    fn thread_of(&self, id: u32) -> Option<(&Process, &Thread)> {
+        self.processes.values().find_map(|process| {
+            process.threads.iter().find(|thread| thread.tid == id).map(|thread| (process, thread))
+        })
+    }
+
+    fn stat_text(process: &Process, thread: &Thread, glitch: Option<Glitch>) -> Vec<u8> {
+        let (pid, name) = (thread.tid, process.name());
+        let (parent, group, session) = (process.parent, process.group(), process.session());
+        let (mut letter, mut threads) = (process.letter, process.threads.len());
+        if thread.dead {
+            letter = 'Z';
+        }
+        let mut exit_signal = if thread.tid == process.pid { 17 } else { -1 };
+        let exiting = if thread.exiting || thread.dead { PF_EXITING } else { 0 };
+        let flags = PF_FORKNOEXEC | exiting;
+        match glitch {
+            Some(Glitch::Torn) => return Self::torn_text(process, pid),
+            Some(Glitch::NotLeading) => exit_signal = -1,
+            Some(Glitch::DeadLeader(shown)) => (letter, threads) = (shown, 1),
+            None => {}
+        }
+        format!(
+            "{pid} ({name}) {letter} {parent} {group} {session} 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 \
+             {threads} 0 {ticks} 4096 1 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 {exit_signal} 1 \
+             0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+            ticks = process.ticks(),
+        )
+        .into_bytes()
+    }
+
+    fn torn_text(process: &Process, id: u32) -> Vec<u8> {
+        format!(
+            "{} ({}) X 0 -1 -1 0 -1 4194380 0 0 0 0 0 0 0 0 20 0 0 0 {} 0 0 18446744073709551615 0 0 \
+             0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+            id,
+            process.name(),
+            process.ticks(),
+        )
+        .into_bytes()
+    }
+}
+
+type Script<'a> = Box<dyn FnMut(&mut World, usize, Call) + 'a>;
+
+/// The world behind the reads; the script runs before each of them.
+pub struct Model<'a> {
+    world: RefCell<World>,
+    script: RefCell<Script<'a>>,
+}
+
+impl<'a> Model<'a> {
+    pub fn new(world: World) -> Self {
+        Self::scripted(world, |_, _, _| {})
+    }
+
+    pub fn scripted(world: World, script: impl FnMut(&mut World, usize, Call) + 'a) -> Self {
+        Self { world: RefCell::new(world), script: RefCell::new(Box::new(script)) }
+    }
+
+    pub fn ground(&self) -> Ground {
+        Ground::check(self).expect("the model's ground")
+    }
+
+    pub fn world(&self) -> Ref<'_, World> {
+        self.world.borrow()
+    }
+
+    pub fn world_mut(&self) -> RefMut<'_, World> {
+        self.world.borrow_mut()
+    }
+
+    fn enter(&self, call: Call) -> Result<RefMut<'_, World>, Errno> {
+        let mut world = self.world.borrow_mut();
+        let number = world.log.len();
+        (self.script.borrow_mut())(&mut world, number, call);
+        world.log.push(call);
+        match world.errors.get(&call) {
+            Some(errno) => Err(*errno),
+            None => Ok(world),
+        }
+    }
+
+    fn write(text: &[u8], buffer: &mut [u8]) -> usize {
+        let length = text.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&text[..length]);
+        length
+    }
+}
+
+impl Kernel for Model<'_> {
+    /// The process, or the thread, that the file was opened for.
+    type StatFile = (u32, u32);
+    /// The greatest pid that was returned.
+    type Listing = u32;
+    type PidFd = (u32, u32);
+
+    fn own_pid(&self) -> u32 {
+        OWN_PID
+    }
+
+    fn effective_uid(&self) -> u32 {
+        OWN_UID
+    }
+
+    fn ticks_per_second(&self) -> u64 {
+        100
+    }
+
+    fn sample_clocks(&self) -> Result<ClockSample, Errno> {
+        Ok(ClockSample { boot_before: 0, real: 1_000_000_000_000_000_000, boot_after: 0 })
+    }
+
+    fn file_system_magic(&self) -> Result<u64, Errno> {
+        Ok(self.world().magic)
+    }
+
+    fn mount_id(&self) -> Result<u64, Errno> {
+        Ok(22)
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
+        self.world().files.get(path).cloned().ok_or(Errno::ENOENT)
+    }
+
+    fn read_link(&self, path: &str) -> Result<String, Errno> {
+        self.world().links.get(path).cloned().ok_or(Errno::ENOENT)
+    }
+
+    fn open_listing(&self) -> Result<u32, Errno> {
+        Ok(0)
+    }
+
+    fn read_listing(&self, last: &mut u32, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let world = self.enter(Call::List)?;
+        let mut bytes = if *last == 0 { encode_entry("sys") } else { Vec::new() };
+        for &pid in world.processes.keys().filter(|pid| !world.hidden.contains(pid)) {
+            let entry = encode_entry(&pid.to_string());
+            // Small batches, so that scripts act between them.
+            if pid <= *last || bytes.len() + entry.len() > 96 {
+                continue;
+            }
+            bytes.extend(entry);
+            *last = pid;
+        }
+        Ok(Self::write(&bytes, buffer))
+    }
+
+    fn open_stat(&self, pid: u32) -> Result<(u32, u32), Errno> {
+        let world = self.enter(Call::Open(pid))?;
+        if world.closed.contains(&pid) {
+            return Err(Errno::EPERM);
+        }
+        match world.thread_of(pid) {
+            Some((process, _)) if !world.hidden.contains(&pid) => Ok((process.birth, pid)),
+            _ => Err(Errno::ENOENT),
+        }
+    }
+
+    fn read_stat(&self, &(birth, tid): &(u32, u32), buffer: &mut [u8]) -> Result<usize, Errno> {
+        let mut world = self.enter(Call::Read(tid))?;
+        let glitch = world.glitches.get_mut(&tid).and_then(Vec::pop);
+        if let Some(process) = world.processes.values().find(|process| process.birth == birth) {
+            let thread = process.threads.iter().find(|thread| thread.tid == tid);
+            let text = thread.map(|thread| World::stat_text(process, thread, glitch));
+            return text.map(|text| Self::write(&text, buffer)).ok_or(Errno::ESRCH);
+        }
+        let last = world.history.get(&birth).and_then(|forms| forms.last()).cloned();
+        match last.filter(|_| world.releasing.remove(&birth)) {
+            Some(process) => Ok(Self::write(&World::torn_text(&process, tid), buffer)),
+            None => Err(Errno::ESRCH),
+        }
+    }
+
+    fn directory_uid(&self, pid: u32) -> Result<u32, Errno> {
+        let world = self.enter(Call::Directory(pid))?;
+        match world.thread_of(pid) {
+            Some((process, _)) if !world.hidden.contains(&pid) => Ok(process.uid()),
+            _ => Err(Errno::ENOENT),
+        }
+    }
+
+    fn null_signal(&self, pid: u32) -> Result<(), Errno> {
+        let world = self.enter(Call::Signal(pid))?;
+        match world.processes.get(&pid) {
+            None => Err(Errno::ESRCH),
+            Some(process) if process.uid() == OWN_UID => Ok(()),
+            Some(_) => Err(Errno::EPERM),
+        }
+    }
+
+    fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, Errno> {
+        let world = self.enter(Call::Threads(pid))?;
+        let process = world.processes.get(&pid).ok_or(Errno::ENOENT)?;
+        Ok(process.threads.iter().map(|thread| thread.tid).collect())
+    }
+
+    fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let world = self.enter(Call::ThreadStat(pid, tid))?;
+        let process = world.processes.get(&pid).ok_or(Errno::ENOENT)?;
+        let thread = process.threads.iter().find(|thread| thread.tid == tid);
+        let text = World::stat_text(process, thread.ok_or(Errno::ENOENT)?, None);
+        Ok(Self::write(&text, buffer))
+    }
+
+    fn open_pidfd(&self, pid: u32) -> Result<(u32, u32), Errno> {
+        let world = self.enter(Call::PidFd(pid))?;
+        if world.no_pidfd {
+            return Err(Errno(38)); // ENOSYS
+        }
+        let process = world.processes.get(&pid).ok_or(Errno::ESRCH)?;
+        Ok((process.birth, pid))
+    }
+
+    fn pidfs_inode(&self, &(birth, _): &(u32, u32)) -> Option<u64> {
+        self.world().history.get(&birth).and_then(|forms| forms.first()).map(Process::inode)
+    }
+
+    fn null_signal_pidfd(&self, &(birth, pid): &(u32, u32)) -> Result<(), Errno> {
+        let world = self.enter(Call::PidFdSignal(pid))?;
+        let alive = world.processes.values().any(|process| process.birth == birth);
+        if alive { Ok(()) } else { Err(Errno::ESRCH) }
+    }
+}
