@@ -240,6 +240,25 @@ fn an_instant_of_exec_by_another_thread_is_no_death() {
 }
 
 #[test]
+fn one_sample_of_death_is_none_also_behind_an_exiting_leader() {
+    let mut world = world_with(PID);
+    world.change(PID, |process| {
+        process.threads[0].exiting = true;
+        process.threads.push(Thread { tid: 301, exiting: false, dead: false });
+    });
+    let model = Model::scripted(world, |world, _, call| {
+        let reads = world.log.iter().filter(|call| **call == Call::Read(PID)).count();
+        if call == Call::Read(PID) && reads == 2 {
+            world.glitch(PID, Glitch::DeadLeader('Z'));
+        }
+    });
+    let row = row(&model, PID).unwrap();
+    assert!(model.world().log.len() > 6, "the glimpse was not seen");
+    assert_eq!(row.state, Some(State::Running));
+    assert!(!row.identity.unwrap().exited);
+}
+
+#[test]
 fn a_zombie_is_seen_twice_and_keeps_its_facts() {
     let mut world = world_with(PID);
     world.change(PID, |process| process.threads[0].dead = true);
@@ -535,6 +554,11 @@ fn what_the_mount_lacks_is_absent() {
     assert_eq!(ground.time_namespace.as_deref(), Some("4026532001"));
 }
 
+/// How many random worlds; a slow proof asks for more.
+fn cases() -> u32 {
+    std::env::var("PROC_SAFE_MODEL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000)
+}
+
 /// What can happen between two reads.
 #[derive(Clone, Debug)]
 enum Event {
@@ -640,7 +664,7 @@ impl Event {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_interleaving_breaks_a_census(

@@ -97,7 +97,9 @@ pub struct World {
     pub was_absent: HashSet<u32>,
     /// Births that a reaper has let go while a reader still sees their task.
     pub releasing: HashSet<u32>,
-    pub glitches: HashMap<u32, Vec<Glitch>>,
+    glitches: HashMap<u32, Glitch>,
+    /// Whose last read showed a glitch: an instant is not seen twice.
+    glimpsed: HashSet<u32>,
     /// Pids that hidepid=invisible hides.
     pub hidden: HashSet<u32>,
     /// Pids that hidepid=noaccess closes.
@@ -182,7 +184,18 @@ impl World {
     }
 
     pub fn glitch(&mut self, pid: u32, glitch: Glitch) {
-        self.glitches.entry(pid).or_default().push(glitch);
+        self.glitches.insert(pid, glitch);
+    }
+
+    fn take_glitch(&mut self, tid: u32) -> Option<Glitch> {
+        let glitch = self.glitches.remove(&tid);
+        if self.glimpsed.remove(&tid) && glitch != Some(Glitch::Torn) {
+            return None;
+        }
+        if glitch.is_some() {
+            self.glimpsed.insert(tid);
+        }
+        glitch
     }
 
     fn thread_of(&self, id: u32) -> Option<(&Process, &Thread)> {
@@ -346,7 +359,7 @@ impl Kernel for Model<'_> {
 
     fn read_stat(&self, &(birth, tid): &(u32, u32), buffer: &mut [u8]) -> Result<usize, Errno> {
         let mut world = self.enter(Call::Read(tid))?;
-        let glitch = world.glitches.get_mut(&tid).and_then(Vec::pop);
+        let glitch = world.take_glitch(tid);
         if let Some(process) = world.processes.values().find(|process| process.birth == birth) {
             let thread = process.threads.iter().find(|thread| thread.tid == tid);
             let text = thread.map(|thread| World::stat_text(process, thread, glitch));
