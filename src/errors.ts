@@ -36,7 +36,7 @@ export interface ProcSafeErrorDetails {
 export class ProcSafeError extends Error {
   override readonly name = "ProcSafeError";
   readonly code: ProcSafeErrorCode;
-  readonly details?: ProcSafeErrorDetails;
+  declare readonly details?: ProcSafeErrorDetails; // absent where there are none
 
   constructor(
     code: ProcSafeErrorCode,

@@ -1,0 +1,142 @@
+// Every wrong argument is refused before any native call: with the binding switched off, a native
+// call would be `helper-unavailable`.
+
+import { expect, test } from "vitest";
+import { listProcesses, ProcSafeError, readProcessIdentity } from "proc-safe";
+import { scriptValue } from "./support/node.ts";
+
+const invalid = expect.objectContaining({ name: "ProcSafeError", code: "invalid-argument" });
+
+const trap = (key: string): object =>
+  new Proxy({}, { get: (_, name) => { if (name === key) throw new Error("trap"); }, ownKeys: () => [] });
+
+const revoked = (): object => {
+  const { proxy, revoke } = Proxy.revocable([], {});
+  revoke();
+  return proxy;
+};
+
+const throwingElement = (): number[] =>
+  Object.defineProperty([1], 0, { get: () => { throw new Error("element"); } });
+
+const lying = (length: unknown): unknown =>
+  new Proxy([], { get: (_, name) => (name === "length" ? length : 1) });
+
+const BAD_OPTIONS: readonly (readonly [string, unknown])[] = [
+  ["null", null],
+  ["a number", 1],
+  ["a string", "pids"],
+  ["an array", []],
+  ["a function", () => {}],
+  ["an unknown name", { pid: [1] }],
+  ["an unknown name without a value", { timeout: undefined }],
+  ["pids: a string", { pids: "1" }],
+  ["pids: a number", { pids: 1 }],
+  ["pids: null", { pids: null }],
+  ["pids: a typed array", { pids: Uint32Array.of(1) }],
+  ["pids: a set", { pids: new Set([1]) }],
+  ["pids: array-like", { pids: { length: 1, 0: 1 } }],
+  ["pids: NaN", { pids: [NaN] }],
+  ["pids: -1", { pids: [-1] }],
+  ["pids: 1.5", { pids: [1.5] }],
+  ["pids: 2^32", { pids: [2 ** 32] }],
+  ["pids: Infinity", { pids: [Infinity] }],
+  ["pids: text", { pids: ["1"] }],
+  ["pids: a bigint", { pids: [1n] }],
+  ["pids: a boxed number", { pids: [Object(1)] }],
+  ["pids: undefined among them", { pids: [1, undefined] }],
+  ["pids: sparse", { pids: [1, , 2] }],
+  ["pids: an element whose getter throws", { pids: throwingElement() }],
+  ["pids: a revoked Proxy", { pids: revoked() }],
+  ["pids: a length of -1", { pids: lying(-1) }],
+  ["pids: a length that is text", { pids: lying("3") }],
+  ["pids: an endless length", { pids: lying(2 ** 53 - 1) }],
+  ["pids: too many", { pids: new Array(2 ** 24 + 1) }],
+  ["timeoutMs: 0", { timeoutMs: 0 }],
+  ["timeoutMs: -1", { timeoutMs: -1 }],
+  ["timeoutMs: NaN", { timeoutMs: NaN }],
+  ["timeoutMs: Infinity", { timeoutMs: Infinity }],
+  ["timeoutMs: text", { timeoutMs: "5" }],
+  ["timeoutMs: null", { timeoutMs: null }],
+  ["visibility: unknown", { visibility: "some" }],
+  ["visibility: true", { visibility: true }],
+  ["a getter that throws", { get pids() { throw new Error("getter"); } }],
+  ["a trap that throws", trap("timeoutMs")],
+  ["a revoked Proxy", revoked()],
+  ["ownKeys that throws", new Proxy({}, { ownKeys: () => { throw new Error("keys"); } })],
+];
+
+for (const [what, options] of BAD_OPTIONS) {
+  test(`options: ${what}`, () => {
+    expect(() => listProcesses(options as never)).toThrow(invalid);
+  });
+}
+
+for (const pid of [undefined, null, "1", NaN, -1, 1.5, 2 ** 32, Infinity, 1n, {}, [1], true]) {
+  test(`readProcessIdentity of ${typeof pid} ${String(pid)}`, () => {
+    expect(() => readProcessIdentity(pid as never)).toThrow(invalid);
+  });
+}
+
+test("what a getter threw is the cause", () => {
+  const cause = new Error("getter");
+  const options = { get timeoutMs(): number { throw cause; } };
+  expect(() => listProcesses(options)).toThrow(expect.objectContaining({ cause }));
+});
+
+test("nothing native is loaded for a wrong argument", () => {
+  const codes = scriptValue(
+    `report([
+      attempt(() => listProcesses({ pids: "1" })).code,
+      attempt(() => listProcesses({ nope: 1 })).code,
+      attempt(() => readProcessIdentity(-1)).code,
+      attempt(() => listProcesses()).code,
+      attempt(() => readProcessIdentity(1)).code,
+    ])`,
+    { env: { PROC_SAFE_NATIVE: "off" } },
+  );
+  expect(codes).toEqual([
+    "invalid-argument", "invalid-argument", "invalid-argument", "helper-unavailable", "helper-unavailable",
+  ]);
+});
+
+test("legal edges are answered without harm", () => {
+  expect(listProcesses({ pids: [2 ** 31, 2 ** 32 - 1] })).toEqual([]);
+  expect(readProcessIdentity(2 ** 31)).toBeNull();
+  expect(readProcessIdentity(2 ** 32 - 1)).toBeNull();
+  if (process.platform === "linux") expect(readProcessIdentity(0)).toBeNull();
+  expect(listProcesses({ pids: undefined, timeoutMs: undefined, visibility: undefined }).length).toBeGreaterThan(0);
+  expect(listProcesses({ pids: [process.pid], timeoutMs: 60_000, visibility: "all" })).toHaveLength(1);
+  expect(listProcesses({ pids: [-0] }).every((row) => row.pid === 0)).toBe(true);
+});
+
+test("each option and each element is read once", () => {
+  const reads: PropertyKey[] = [];
+  const watch = <T extends object>(target: T): T =>
+    new Proxy(target, {
+      get(from, name) {
+        if (typeof name === "string") reads.push(name);
+        return Reflect.get(from, name) as unknown;
+      },
+    });
+  listProcesses(watch({ pids: watch([process.pid, 1]), timeoutMs: 60_000 }));
+  expect(reads.sort()).toEqual(["0", "1", "length", "pids", "timeoutMs", "visibility"]);
+});
+
+test("options may come from a class", () => {
+  class Options {
+    get pids(): number[] {
+      return [process.pid];
+    }
+  }
+  expect(listProcesses(new Options())).toHaveLength(1);
+});
+
+test("the error class", () => {
+  const error = new ProcSafeError("timeout", "late", { details: { pid: 7, reason: "panic" } });
+  expect(error).toBeInstanceOf(Error);
+  expect([error.name, error.code, error.message, "cause" in error]).toEqual(["ProcSafeError", "timeout", "late", false]);
+  expect(Object.isFrozen(error.details)).toBe(true);
+  expect("details" in new ProcSafeError("timeout", "late")).toBe(false);
+  expect(new ProcSafeError("timeout", "late", { cause: undefined })).toHaveProperty("cause", undefined);
+});
