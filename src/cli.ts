@@ -12,14 +12,15 @@ import type { ProcessSnapshot } from "./types.js";
 
 const HELP = `Usage: proc-safe <command> [options]
 
-  list              print a census of this host's processes
-    --pid N         only process N; may be given more than once
-    --visible       accept a census without processes that are hidden from you
-    --json          print one JSON document with the rows of listProcesses()
-  status            say whether the native binding is usable
-    --json          print one JSON document with the object of nativeStatus()
+  list            print a census of this host's processes
+    --pid N       only process N; may be given more than once
+    --visible     leave out what is hidden from you, instead of failing
+    --json        print the rows of listProcesses() as one JSON document
+  status          say whether the native binding is usable
+    --json        print the object of nativeStatus() as one JSON document
 
-Exit status: 0 done, 1 an asked process is absent, 2 wrong usage, 3 the census failed.
+Exit status: 0 done, 1 an asked process is absent, 2 wrong usage,
+3 the census failed (code and message on standard error).
 `;
 
 /** Words that are not as the help says. */

@@ -26,6 +26,29 @@ impl Errno {
     }
 }
 
+/// A failed system call, where a read is made of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedCall {
+    /// The system call.
+    pub syscall: &'static str,
+    /// Its errno.
+    pub errno: Errno,
+}
+
+impl FailedCall {
+    /// What it says about the process that was asked for.
+    #[must_use]
+    pub const fn meaning(self) -> Meaning {
+        self.errno.meaning()
+    }
+
+    /// The error of a call that cannot go on.
+    #[must_use]
+    pub const fn into_error(self, pid: Option<u32>) -> Error {
+        Error::System { syscall: self.syscall, errno: self.errno, pid }
+    }
+}
+
 /// What a failed read says about its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {

@@ -46,7 +46,7 @@ impl Ground {
             let what = "/proc belongs to another pid namespace than the caller";
             return Err(Error::NoGround { what, reason: Reason::ForeignProcfs });
         }
-        let mount_id = kernel.mount_id().map_err(|errno| failed("open", errno))?;
+        let mount_id = kernel.mount_id().map_err(|failed| failed.into_error(None))?;
         Ok(Self {
             boot_id: text_of(kernel, "sys/kernel/random/boot_id")?,
             pid_namespace: namespace(kernel, "self/ns/pid")?,
@@ -93,12 +93,16 @@ fn is_own_namespace(kernel: &impl Kernel) -> Result<bool, Error> {
     if number != Some(own) {
         return Ok(false);
     }
-    let status = kernel.read_file("self/status").map_err(|errno| failed("read", errno))?;
+    let status = read_file(kernel, "self/status")?;
     let numbers = status_field(&status, "NSpid").ok_or(Error::NoGround {
         what: "/proc does not tell pid namespaces apart (NSpid, Linux 4.1)",
         reason: Reason::ProcfsUnavailable,
     })?;
     Ok(numbers.split_ascii_whitespace().map(str::parse).eq([Ok(own)]))
+}
+
+fn read_file(kernel: &impl Kernel, path: &str) -> Result<Vec<u8>, Error> {
+    kernel.read_file(path).map_err(|failed| failed.into_error(None))
 }
 
 /// The value of one `Name:\tvalue` line.
@@ -128,8 +132,8 @@ fn text_of(kernel: &impl Kernel, path: &str) -> Result<Option<String>, Error> {
         Ok(bytes) => String::from_utf8(bytes)
             .map(|text| Some(text.trim().to_owned()))
             .map_err(|_| malformed("a file of /proc/sys")),
-        Err(errno) if errno.meaning() != Meaning::Failed => Ok(None),
-        Err(errno) => Err(failed("read", errno)),
+        Err(failed) if failed.meaning() != Meaning::Failed => Ok(None),
+        Err(failed) => Err(failed.into_error(None)),
     }
 }
 
@@ -137,8 +141,8 @@ fn maps_every_user(kernel: &impl Kernel) -> Result<bool, Error> {
     match kernel.read_file("self/uid_map") {
         Ok(map) => covers_every_id(&map).ok_or(malformed("/proc/self/uid_map")),
         // A kernel without user namespaces.
-        Err(errno) if errno.meaning() == Meaning::Absent => Ok(true),
-        Err(errno) => Err(failed("read", errno)),
+        Err(failed) if failed.meaning() == Meaning::Absent => Ok(true),
+        Err(failed) => Err(failed.into_error(None)),
     }
 }
 
@@ -166,7 +170,7 @@ struct Policy {
 }
 
 fn mount_policy(kernel: &impl Kernel, mount_id: u64) -> Result<Option<Policy>, Error> {
-    let mounts = kernel.read_file("self/mountinfo").map_err(|errno| failed("read", errno))?;
+    let mounts = read_file(kernel, "self/mountinfo")?;
     Ok(parse_mount_policy(&mounts, mount_id))
 }
 
@@ -199,7 +203,7 @@ fn sees_hidden(kernel: &impl Kernel, policy: Policy) -> Result<bool, Error> {
     if namespace(kernel, "self/ns/user")?.is_some_and(|inode| inode != INITIAL_USER_NAMESPACE) {
         return Ok(false);
     }
-    let status = kernel.read_file("thread-self/status").map_err(|errno| failed("read", errno))?;
+    let status = read_file(kernel, "thread-self/status")?;
     parse_privilege(&status, policy).ok_or(malformed("/proc/thread-self/status"))
 }
 

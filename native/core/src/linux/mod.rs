@@ -10,7 +10,7 @@ pub mod process;
 pub mod stat;
 
 use crate::census::{Deadline, Host, Visibility};
-use crate::error::{Errno, Error};
+use crate::error::{Errno, Error, FailedCall};
 use crate::facts::{Identity, Origin, Owner, Snapshot};
 use birth::{BirthClock, ClockSample};
 use ground::Ground;
@@ -37,9 +37,9 @@ pub trait Kernel {
     /// `f_type` of fstatfs(2).
     fn file_system_magic(&self) -> Result<u64, Errno>;
     /// The id that the mount has in /proc/self/mountinfo.
-    fn mount_id(&self) -> Result<u64, Errno>;
+    fn mount_id(&self) -> Result<u64, FailedCall>;
     /// A whole file.
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno>;
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, FailedCall>;
     /// The target of a link.
     fn read_link(&self, path: &str) -> Result<String, Errno>;
 
@@ -59,9 +59,9 @@ pub trait Kernel {
     fn null_signal(&self, pid: u32) -> Result<(), Errno>;
 
     /// The ids under `pid/task`.
-    fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, Errno>;
+    fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, FailedCall>;
     /// The whole of `pid/task/tid/stat`.
-    fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, Errno>;
+    fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, FailedCall>;
 
     /// pidfd_open(2).
     fn open_pidfd(&self, pid: u32) -> Result<Self::PidFd, Errno>;

@@ -206,8 +206,8 @@ fn every_thread_exits<K: Kernel>(kernel: &K, pid: u32, file: &K::StatFile) -> Re
         let Ok(leader) = read_stat(kernel, file, pid)? else { return Ok(false) };
         let ids = match kernel.thread_ids(pid) {
             Ok(ids) => ids,
-            Err(errno) if errno.meaning() == Meaning::Failed => {
-                return Err(Error::System { syscall: "getdents64", errno, pid: Some(pid) });
+            Err(failed) if failed.meaning() == Meaning::Failed => {
+                return Err(failed.into_error(Some(pid)));
             }
             Err(_) => return Ok(false),
         };
@@ -230,9 +230,7 @@ fn thread_exits<K: Kernel>(kernel: &K, pid: u32, tid: u32) -> Result<bool, Error
             let stat = parse_whole(&buffer, length).ok_or_else(|| malformed_stat(pid))?;
             Ok(stat.is_dead() || stat.has_exiting_flag())
         }
-        Err(errno) if errno.meaning() == Meaning::Failed => {
-            Err(Error::System { syscall: "read", errno, pid: Some(pid) })
-        }
+        Err(failed) if failed.meaning() == Meaning::Failed => Err(failed.into_error(Some(pid))),
         Err(_) => Ok(false),
     }
 }

@@ -1,6 +1,6 @@
 //! The Linux system calls behind [`Kernel`]. Mechanism only: no policy, no parsing of processes.
 
-use crate::error::{Errno, Error, Reason};
+use crate::error::{Errno, Error, FailedCall, Reason};
 use crate::linux::birth::ClockSample;
 use crate::linux::dirents::parse_ids;
 use crate::linux::ground::Ground;
@@ -79,6 +79,10 @@ impl Procfs {
     fn open(&self, path: &CStr, flags: i32) -> Result<OwnedFd, Errno> {
         open(self.directory, path, flags)
     }
+
+    fn open_path(&self, path: std::fmt::Arguments<'_>, flags: i32) -> Result<OwnedFd, Errno> {
+        self.open(Path::new(path)?.as_c_str()?, flags)
+    }
 }
 
 impl Kernel for Procfs {
@@ -113,22 +117,25 @@ impl Kernel for Procfs {
         file_system_magic(self.directory)
     }
 
-    fn mount_id(&self) -> Result<u64, Errno> {
+    fn mount_id(&self) -> Result<u64, FailedCall> {
         let text = self.read_file(&format!("self/fdinfo/{}", self.directory))?;
         let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(b"mnt_id:"));
         let value = line.and_then(|value| std::str::from_utf8(value).ok());
-        value.and_then(|value| value.trim().parse().ok()).ok_or(Errno(libc::EBADMSG))
+        let id = value.and_then(|value| value.trim().parse().ok());
+        id.ok_or(Errno(libc::EBADMSG)).map_err(in_call("read"))
     }
 
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, FailedCall> {
         /// A hundred thousand mounts (the kernel's default limit) with long paths.
         const GREATEST_FILE: u64 = 64 << 20;
-        let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
-        let file = File::from(self.open(&path, libc::O_RDONLY)?);
+        let path =
+            CString::new(path).map_err(|_| Errno(libc::EINVAL)).map_err(in_call("openat"))?;
+        let file = File::from(self.open(&path, libc::O_RDONLY).map_err(in_call("openat"))?);
         let mut bytes = Vec::with_capacity(4096);
-        file.take(GREATEST_FILE).read_to_end(&mut bytes).map_err(errno_of)?;
+        let read = file.take(GREATEST_FILE).read_to_end(&mut bytes);
+        read.map_err(errno_of).map_err(in_call("read"))?;
         if u64::try_from(bytes.len()) == Ok(GREATEST_FILE) {
-            return Err(Errno(libc::EFBIG));
+            return Err(Errno(libc::EFBIG)).map_err(in_call("read"));
         }
         Ok(bytes)
     }
@@ -188,25 +195,26 @@ impl Kernel for Procfs {
         check(unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, 0) })
     }
 
-    fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, Errno> {
-        let path = Path::new(format_args!("{pid}/task"))?;
-        let listing = self.open(path.as_c_str()?, libc::O_RDONLY | libc::O_DIRECTORY)?;
+    fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, FailedCall> {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let listing =
+            self.open_path(format_args!("{pid}/task"), flags).map_err(in_call("openat"))?;
         let mut buffer = vec![0; 32 << 10];
         let mut ids = Vec::new();
         loop {
-            let length = getdents(&listing, &mut buffer)?;
+            let length = getdents(&listing, &mut buffer).map_err(in_call("getdents64"))?;
             if length == 0 {
                 return Ok(ids);
             }
             let entries = buffer.get(..length).and_then(|bytes| parse_ids(bytes, &mut ids));
-            entries.ok_or(Errno(libc::EBADMSG))?;
+            entries.ok_or(Errno(libc::EBADMSG)).map_err(in_call("getdents64"))?;
         }
     }
 
-    fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let path = Path::new(format_args!("{pid}/task/{tid}/stat"))?;
-        let file = File::from(self.open(path.as_c_str()?, libc::O_RDONLY)?);
-        file.read_at(buffer, 0).map_err(errno_of)
+    fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, FailedCall> {
+        let path = format_args!("{pid}/task/{tid}/stat");
+        let file = self.open_path(path, libc::O_RDONLY).map_err(in_call("openat"))?;
+        File::from(file).read_at(buffer, 0).map_err(errno_of).map_err(in_call("read"))
     }
 
     fn open_pidfd(&self, pid: u32) -> Result<OwnedFd, Errno> {
@@ -294,6 +302,10 @@ fn clock_nanos(clock: libc::clockid_t) -> Result<i64, Errno> {
     // SAFETY: clock_gettime(2) succeeded, so it filled the struct.
     let time = unsafe { time.assume_init() };
     Ok(time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec))
+}
+
+fn in_call(syscall: &'static str) -> impl Fn(Errno) -> FailedCall {
+    move |errno| FailedCall { syscall, errno }
 }
 
 fn check(result: impl Into<i64>) -> Result<(), Errno> {

@@ -1,8 +1,8 @@
 //! A model of Linux whose processes are born, exit, are reaped and reused between any two reads.
 //! Every fact of a process is derived from its birth number, so a row that mixes two shows.
-#![allow(missing_docs)] // a test's own
+#![allow(missing_docs, clippy::expect_used)] // a test's own
 
-use proc_safe_core::error::Errno;
+use proc_safe_core::error::{Errno, FailedCall};
 use proc_safe_core::linux::Kernel;
 use proc_safe_core::linux::birth::ClockSample;
 use proc_safe_core::linux::dirents::encode_entry;
@@ -34,7 +34,7 @@ pub struct Process {
 
 impl Process {
     pub fn uid(&self) -> u32 {
-        let other = self.birth % 2 == 0 && self.pid != OWN_PID;
+        let other = self.birth.is_multiple_of(2) && self.pid != OWN_PID;
         OWN_UID + if other { self.birth } else { 0 }
     }
     pub fn name(&self) -> String {
@@ -241,6 +241,10 @@ impl World {
     }
 }
 
+fn in_openat(errno: Errno) -> FailedCall {
+    FailedCall { syscall: "openat", errno }
+}
+
 type Script<'a> = Box<dyn FnMut(&mut World, usize, Call) + 'a>;
 
 /// The world behind the reads; the script runs before each of them.
@@ -315,12 +319,12 @@ impl Kernel for Model<'_> {
         Ok(self.world().magic)
     }
 
-    fn mount_id(&self) -> Result<u64, Errno> {
+    fn mount_id(&self) -> Result<u64, FailedCall> {
         Ok(22)
     }
 
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, Errno> {
-        self.world().files.get(path).cloned().ok_or(Errno::ENOENT)
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, FailedCall> {
+        self.world().files.get(path).cloned().ok_or(Errno::ENOENT).map_err(in_openat)
     }
 
     fn read_link(&self, path: &str) -> Result<String, Errno> {
@@ -389,18 +393,18 @@ impl Kernel for Model<'_> {
         }
     }
 
-    fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, Errno> {
-        let world = self.enter(Call::Threads(pid))?;
-        let process = world.processes.get(&pid).ok_or(Errno::ENOENT)?;
+    fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, FailedCall> {
+        let world = self.enter(Call::Threads(pid)).map_err(in_openat)?;
+        let process = world.processes.get(&pid).ok_or(Errno::ENOENT).map_err(in_openat)?;
         Ok(process.threads.iter().map(|thread| thread.tid).collect())
     }
 
-    fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let world = self.enter(Call::ThreadStat(pid, tid))?;
-        let process = world.processes.get(&pid).ok_or(Errno::ENOENT)?;
+    fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, FailedCall> {
+        let world = self.enter(Call::ThreadStat(pid, tid)).map_err(in_openat)?;
+        let process = world.processes.get(&pid).ok_or(Errno::ENOENT).map_err(in_openat)?;
         let thread = process.threads.iter().find(|thread| thread.tid == tid);
-        let text = World::stat_text(process, thread.ok_or(Errno::ENOENT)?, None);
-        Ok(Self::write(&text, buffer))
+        let thread = thread.ok_or(Errno::ENOENT).map_err(in_openat)?;
+        Ok(Self::write(&World::stat_text(process, thread, None), buffer))
     }
 
     fn open_pidfd(&self, pid: u32) -> Result<(u32, u32), Errno> {

@@ -1,0 +1,60 @@
+// The runner's gate: the README's two commands, then the proofs that are too slow for every change.
+// Counts what passed and failed, whatever ran it, and ends with one line of both.
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "./run.mjs";
+
+const scratch = mkdtempSync(join(tmpdir(), "proc-safe-ci-"));
+const env = { ...process.env, PROC_SAFE_NATIVE: "require", FORCE_COLOR: "0" };
+const VITEST = "node_modules/vitest/vitest.mjs";
+const total = { passed: 0, failed: 0 };
+
+step("./dev list", ["./dev", "list"]);
+step("./dev test", ["./dev", "test"]);
+step("./dev check", ["./dev", "check"]);
+step("random worlds", ["cargo", "test", "--release", "--locked", "-p", "proc-safe-core", "--test", "linux_model"], {
+  PROC_SAFE_MODEL_CASES: "400000",
+});
+vitest("200,000 rows beside recyclers", ["node"], ["test/recycle.test.ts"], { PROC_SAFE_ROWS: "200000" });
+for (const version of [22, 24, 26]) vitest(`Node ${version}`, ["npx", "-y", "-p", `node@${version}`, "node"], []);
+
+rmSync(scratch, { recursive: true });
+process.stdout.write(`${total.passed} passed, ${total.failed} failed\n`);
+process.exit(total.failed === 0 ? 0 : 1);
+
+/** A command that counts as one. */
+function step(name, [command, ...words], more = {}) {
+  announce(name);
+  const { status } = spawnSync(command, words, { cwd: ROOT, env: { ...env, ...more }, stdio: ["ignore", "inherit", "inherit"] });
+  if (status === 0) total.passed++;
+  else total.failed++;
+}
+
+/** A run of vitest, whose tests count one by one. */
+function vitest(name, [command, ...words], files, more = {}) {
+  announce(name);
+  const report = join(scratch, "report.json");
+  rmSync(report, { force: true });
+  const options = ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const { status } = spawnSync(command, [...words, VITEST, ...options, ...files], {
+    cwd: ROOT,
+    env: { ...env, ...more },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  try {
+    const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, "utf8"));
+    total.passed += numPassedTests;
+    total.failed += numFailedTests + numPendingTests; // as root on Linux nothing may skip
+    if (status !== 0 && numFailedTests === 0) total.failed++;
+  } catch (error) {
+    process.stdout.write(`no report: ${error.message}\n`);
+    total.failed++;
+  }
+}
+
+function announce(name) {
+  process.stdout.write(`\n=== ${name}\n`);
+}

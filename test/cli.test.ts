@@ -1,0 +1,123 @@
+// The command line: exit codes, shapes, and what it never lets through to a terminal.
+
+import { spawn, spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { listProcesses } from "proc-safe";
+import { nativeStatus } from "proc-safe/native";
+import { formatTable } from "../dist/table.js";
+import { whileHeld } from "./support/fixture.ts";
+import { nativeTest } from "./support/needs.ts";
+import { ROOT } from "./support/paths.ts";
+
+const CLI = join(ROOT, "dist/cli.js");
+
+function cli(words: readonly string[], env: Record<string, string> = {}) {
+  const result = spawnSync(process.execPath, [CLI, ...words], {
+    encoding: "utf8",
+    env: { ...process.env, ...env },
+    maxBuffer: 1 << 28,
+  });
+  return { status: result.status, out: result.stdout, err: result.stderr };
+}
+
+test("list prints a row a process", () => {
+  const { status, out, err } = cli(["list"]);
+  const [head, ...lines] = out.trimEnd().split("\n");
+  expect([status, err]).toEqual([0, ""]);
+  expect(head).toMatch(/^ *PID +PPID +PGID +SID +UID +OWNER +STATE +STARTED +NAME$/);
+  const own = lines.find((line) => line.trimStart().startsWith(`${process.pid} `));
+  expect(own).toMatch(new RegExp(`^ *${process.pid} +${process.ppid} .* same +running +\\d{4}-\\d\\d-\\d\\d `));
+});
+
+test("list --json has the shapes of the API", () => {
+  const { status, out } = cli(["list", "--json", "--pid", String(process.pid)]);
+  expect(status).toBe(0);
+  expect(JSON.parse(out)).toEqual(listProcesses({ pids: [process.pid] }));
+  const everything = JSON.parse(cli(["list", "--json"]).out) as { pid: number }[];
+  expect(everything.some((row) => row.pid === process.pid)).toBe(true);
+});
+
+test("an absent pid is 1, also beside a present one", () => {
+  expect(cli(["list", "--pid", "4294967295"]).status).toBe(1);
+  const both = cli(["list", "--pid", "4294967295", "--pid", String(process.pid), "--pid", String(process.pid)]);
+  expect(both.status).toBe(1);
+  expect(both.out).toContain(String(process.pid));
+  expect(JSON.parse(cli(["list", "--json", "--pid", "4294967295"]).out)).toEqual([]);
+});
+
+for (const words of [
+  [],
+  ["lost"],
+  ["list", "--pid", "x"],
+  ["list", "--pid", "-1"],
+  ["list", "--pid", "1.5"],
+  ["list", "--pid", "4294967296"],
+  ["list", "--pid"],
+  ["list", "1"],
+  ["list", "--nope"],
+  ["status", "extra"],
+]) {
+  test(`wrong usage is 2: ${words.join(" ")}`, () => {
+    const { status, out, err } = cli(words);
+    expect([status, out]).toEqual([2, ""]);
+    expect(err).toContain("Usage:");
+  });
+}
+
+test("help fits a screen", () => {
+  for (const word of ["--help", "-h", "help"]) {
+    const { status, out, err } = cli([word]);
+    expect([status, err]).toEqual([0, ""]);
+    expect(out.split("\n").length).toBeLessThanOrEqual(24);
+    expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+  }
+});
+
+test("status", () => {
+  const { status, out } = cli(["status"]);
+  expect(status).toBe(0);
+  expect(out).toMatch(/^state +ready$/m);
+  expect(JSON.parse(cli(["status", "--json"], { PROC_SAFE_NATIVE: "auto" }).out)).toEqual({
+    ...nativeStatus(),
+    mode: "auto",
+  });
+});
+
+test("a failed census is 3, with its code", () => {
+  const off = cli(["list"], { PROC_SAFE_NATIVE: "off" });
+  expect([off.status, off.out]).toEqual([3, ""]);
+  expect(off.err).toMatch(/^proc-safe: helper-unavailable: /);
+  expect(cli(["status"], { PROC_SAFE_NATIVE: "off" }).status).toBe(3);
+});
+
+nativeTest("control characters never reach the terminal", ["linux"], () =>
+  whileHeld(["named", Buffer.from("a\u001b[2Jb\nc\u007f\u009b").toString("hex")], ({ pid }) => {
+    const table = cli(["list", "--pid", String(pid)]).out;
+    const json = cli(["list", "--json", "--pid", String(pid)]).out;
+    for (const text of [table, json]) expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+    expect(table.trimEnd().split("\n")).toHaveLength(2);
+    expect(table).toContain("a\\u{1b}[2Jb\\nc\\u{7f}\\u{9b}");
+    expect(JSON.parse(json)).toEqual(listProcesses({ pids: [pid] }));
+  }),
+);
+
+test("a reader that has seen enough is no error", async () => {
+  const child = spawn(process.execPath, [CLI, "list", "--json"], { stdio: ["ignore", "pipe", "pipe"] });
+  child.stdout.destroy();
+  let err = "";
+  child.stderr.on("data", (text) => (err += String(text)));
+  const status = await new Promise((resolve) => child.once("close", resolve));
+  expect([status, err]).toEqual([0, ""]);
+});
+
+test("a table leaves columns out before it cuts the last", () => {
+  const column = (title: string, optional: number, cells: string[]) =>
+    ({ title, align: "left" as const, optional, cells });
+  const columns = [column("A", 0, ["1"]), column("BB", 2, ["22"]), column("CC", 1, ["333"]), column("NAME", 0, ["abcdefgh"])];
+  expect(formatTable(columns, 80)).toEqual(["A  BB  CC   NAME", "1  22  333  abcdefgh"]);
+  expect(formatTable(columns, 13)).toEqual(["A  CC   NAME", "1  333  abcd…"]);
+  expect(formatTable(columns, 7)).toEqual(["A  NAME", "1  abc…"]);
+  expect(formatTable(columns, 2)).toEqual(["A…", "1…"]);
+  expect(formatTable([], 10)).toEqual([""]);
+});

@@ -1,0 +1,75 @@
+// Every code block in README and docs is run, or checked by the compiler.
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { runScript, stagedPackage } from "./support/node.ts";
+import { ROOT } from "./support/paths.ts";
+
+interface Block {
+  readonly language: string;
+  readonly text: string;
+}
+
+function blocksOf(file: string): Block[] {
+  const text = readFileSync(join(ROOT, file), "utf8");
+  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = "", body = ""]) => ({ language, text: body }));
+}
+
+const DOCUMENTS = ["README.md", ...readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`)];
+
+for (const file of DOCUMENTS) {
+  for (const [index, { language, text }] of blocksOf(file).entries()) {
+    test(`${file}, block ${index + 1} (${language})`, () => check(language, text));
+  }
+}
+
+test("links lead somewhere", () => {
+  for (const file of DOCUMENTS) {
+    for (const [, target = ""] of readFileSync(join(ROOT, file), "utf8").matchAll(/\]\(([^)#]+)[^)]*\)/g)) {
+      if (!/^https?:/.test(target)) expect(() => readFileSync(join(ROOT, file, "..", target)), `${file} → ${target}`).not.toThrow();
+    }
+  }
+});
+
+function check(language: string, text: string): void {
+  if (language === "js") return runModule(text);
+  if (language === "ts") return typeCheck(text);
+  if (language === "sh") return shell(text);
+  if (language === "console") return session(text);
+  throw new Error(`no check for a block of "${language}"`);
+}
+
+function runModule(text: string): void {
+  const { status, stderr } = runScript(`const module = await import(${JSON.stringify(dataModule(text))});`);
+  expect([status, stderr]).toEqual([0, ""]);
+}
+
+/** A file beside the staged package, so that the block's own imports resolve. */
+function dataModule(text: string): string {
+  const file = join(stagedPackage(), "block.mjs");
+  writeFileSync(file, text.replaceAll("console.log(", "void ("));
+  return `${file}?${Math.random()}`;
+}
+
+function typeCheck(text: string): void {
+  const file = join(stagedPackage(), "block.ts");
+  writeFileSync(file, text);
+  const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--skipLibCheck", "--types", "node", "--typeRoots", join(ROOT, "node_modules/@types")];
+  execFileSync(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), ...options, file], { stdio: "pipe" });
+}
+
+/** Commands of a checkout rebuild what other tests are using, so `.ci/run` runs them instead. */
+function shell(text: string): void {
+  const run = readFileSync(join(ROOT, "scripts/ci.mjs"), "utf8");
+  for (const line of text.trim().split("\n")) expect(run).toContain(`step("${line}", `);
+}
+
+/** `$ proc-safe …`, and under it output whose first line has the words of the real one. */
+function session(text: string): void {
+  const [, words = "", head = ""] = /^\$ proc-safe (.*)\n(.*)$/m.exec(text) ?? [];
+  const { stdout, status } = spawnSync(process.execPath, [join(ROOT, "dist/cli.js"), ...words.split(" ")], { encoding: "utf8" });
+  expect(status).toBe(0);
+  expect((stdout.split("\n")[0] ?? "").trim().split(/ +/)).toEqual(head.trim().split(/ +/));
+}

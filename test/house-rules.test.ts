@@ -1,0 +1,132 @@
+// The rules of the house, read off the sources (AGENTS.md says why each exists).
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { ROOT } from "./support/paths.ts";
+
+const FILES = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+  cwd: ROOT,
+  encoding: "utf8",
+}).trim().split("\n");
+
+const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+const among = (pattern: RegExp): string[] => FILES.filter((file) => pattern.test(file));
+/** Rust without its comments. */
+const code = (file: string): string => read(file).replace(/\/\/.*$/gm, "");
+
+const RUST = among(/^native\/.*\.rs$/);
+const TYPESCRIPT = among(/^src\/.*\.ts$/);
+
+test("there are sources to read", () => {
+  expect(RUST.length).toBeGreaterThan(10);
+  expect(TYPESCRIPT.length).toBeGreaterThan(8);
+});
+
+test("unsafe Rust stands in sys/ alone, and states its reason", () => {
+  for (const file of RUST) {
+    const blocks = [...code(file).matchAll(/\bunsafe\b/g)].length;
+    if (file.startsWith("native/core/src/sys/")) {
+      const reasons = [...read(file).matchAll(/\/\/ SAFETY: /g)].length;
+      const used = [...code(file).matchAll(/\bunsafe \{/g)].length;
+      expect(reasons, file).toBe(used);
+    } else {
+      expect(blocks, file).toBe(0);
+    }
+  }
+});
+
+test("only sys/ knows for which system it was compiled", () => {
+  for (const file of RUST.filter((name) => !name.startsWith("native/core/src/sys/"))) {
+    expect(code(file).match(/target_os|cfg\(unix\)|cfg\(windows\)|\blibc::/)?.[0], file).toBeUndefined();
+  }
+});
+
+test("only the addon knows Node-API", () => {
+  for (const file of RUST.filter((name) => !name.startsWith("native/addon/"))) {
+    expect(code(file).match(/\bnapi\b/)?.[0], file).toBeUndefined();
+  }
+});
+
+test("every export of the addon is guarded against panics, or cannot panic", () => {
+  const source = read("native/addon/src/lib.rs");
+  for (const [, attribute, name] of source.matchAll(/#\[napi(\([^)]*\))?\]\s*pub fn (\w+)/g)) {
+    if (name === "describe_binding") continue; // three constants
+    expect(attribute, name).toContain("catch_unwind");
+  }
+  expect([...source.matchAll(/guarded\(/g)].length).toBe([...source.matchAll(/#\[napi\(catch_unwind\)\]/g)].length);
+});
+
+test("one file loads the binding, and two ask for the platform", () => {
+  const uses = (pattern: RegExp): string[] => TYPESCRIPT.filter((file) => pattern.test(read(file)));
+  expect(uses(/createRequire|process\.dlopen|\.node`/)).toEqual(["src/native.ts"]);
+  expect(uses(/process\.(platform|arch)/)).toEqual(["src/native.ts", "src/target.ts"]);
+  expect(uses(/child_process|exec\(|spawn/)).toEqual([]);
+  expect(uses(/console\./)).toEqual([]);
+});
+
+test("imports point down", () => {
+  const levels = [
+    ["errors", "escape", "target", "types", "table"],
+    ["arguments", "native"],
+    ["decode", "native-status"],
+    ["inspect", "identity"],
+    ["index", "cli"],
+  ];
+  const levelOf = (name: string): number => levels.findIndex((level) => level.includes(name));
+  for (const file of TYPESCRIPT) {
+    const name = file.replace(/^src\/|\.ts$/g, "");
+    expect(levelOf(name), `${file} has a level`).toBeGreaterThanOrEqual(0);
+    for (const [, from] of read(file).matchAll(/^(?:import|export) (?!type ).*from "\.\/([\w-]+)\.js"/gm)) {
+      expect(levelOf(from ?? ""), `${file} → ${from}`).toBeLessThan(levelOf(name) + (from === "escape" || from === "errors" ? 1 : 0));
+    }
+  }
+});
+
+test("each source opens by saying what it owns", () => {
+  for (const file of RUST) expect(read(file), file).toMatch(/^\/\/! /);
+  for (const file of among(/^(src|test|bench)\/.*\.(ts|mjs)$|^scripts\/.*\.mjs$/)) {
+    expect(read(file).replace(/^#!.*\n/, ""), file).toMatch(/^\/\/ /);
+  }
+  for (const file of among(/^test\/fixtures\/.*\.[ch]$/)) expect(read(file), file).toMatch(/^\/\* /);
+});
+
+test("the columns of a packed row are the same on both sides", () => {
+  const bits = (text: string): Record<string, string> =>
+    Object.fromEntries(
+      [...text.matchAll(/const (EXITING|PARENT|GROUP|SESSION|UID|NAME|IDENTITY|EXITED|SINCE_BOOT|UNIQUE_ID)(?:: u32)? = (1 << \d+);/g)]
+        .map(([, name, value]) => [name, value]),
+    ) as Record<string, string>;
+  const rust = bits(read("native/addon/src/pack.rs"));
+  expect(Object.keys(rust)).toHaveLength(10);
+  expect(bits(read("src/decode.ts"))).toEqual(rust);
+  const contract = (text: string): string | undefined => /const CONTRACT(?:: u32)? = (\d+);/.exec(text)?.[1];
+  expect(contract(read("src/native.ts"))).toBe(contract(read("native/addon/src/lib.rs")));
+});
+
+test("codes and reasons are the same closed sets on both sides and in the docs", () => {
+  const rust = read("native/core/src/error.rs");
+  const texts = [...rust.matchAll(/=> "([a-z-]+)",/g)].map(([, text]) => text ?? "");
+  const errors = read("src/errors.ts");
+  const union = (type: string): string[] =>
+    [...(new RegExp(`type ${type} =([^;]+);`).exec(errors)?.[1] ?? "").matchAll(/"([a-z-]+)"/g)].map(([, text]) => text ?? "");
+  const codes = union("ProcSafeErrorCode");
+  const reasons = union("ProcSafeErrorReason");
+  expect([...texts].sort()).toEqual(
+    [...codes.filter((code) => !["invalid-argument", "helper-unavailable"].includes(code)), ...reasons].sort(),
+  );
+  const docs = read("docs/errors.md");
+  for (const name of [...codes, ...reasons]) expect(docs, name).toContain(`\`${name}\``);
+});
+
+test("one version everywhere", () => {
+  const { version } = JSON.parse(read("package.json")) as { version: string };
+  expect(/^version = "(.+)"$/m.exec(read("Cargo.toml"))?.[1]).toBe(version);
+});
+
+test("no machine's paths, no registry's hosts", () => {
+  for (const file of among(/\.(md|json|yaml|yml|toml|lock|mjs|ts|rs|c|h)$|^\.ci\/run$|^dev$/)) {
+    expect(read(file).match(/\/(?:home|Users)\/\w+|\bartifactory\b|\bregistry\.npm\w+\.\w+/)?.[0], file).toBeUndefined();
+  }
+});
