@@ -3,12 +3,14 @@
 // standard error.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, statSync, utimesSync } from "node:fs";
+import { existsSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { fail, ROOT, run } from "./run.mjs";
 
 const LEAST_NODE = [20, 19];
 const LEAST_RUST = [1, 88];
+/** Not in package.json: this pnpm would want a lock entry for itself that no registry has. */
+const PNPM = "12.21.0";
 
 needNode();
 needRust();
@@ -43,17 +45,15 @@ function needCompiler() {
   fail("proc-safe needs a C compiler for linking and for its test fixtures, and there is no cc on the PATH");
 }
 
-/** The dev dependencies, by the pnpm of package.json, unless they are as the lock file says. */
+/** The dev dependencies, by pnpm, unless they are as the lock file says. */
 function install() {
   const lock = join(ROOT, "pnpm-lock.yaml");
   const installed = join(ROOT, "node_modules/.modules.yaml");
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
-  const { packageManager } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-  const wanted = packageManager.replace("pnpm@", "");
   const words = ["install", "--frozen-lockfile"];
   const stdio = ["inherit", 2, 2];
-  if (output("pnpm", ["--version"]) === wanted) run("pnpm", words, { stdio });
-  else run("npx", ["-y", packageManager, ...words], { stdio, shell: process.platform === "win32" });
+  if (output("pnpm", ["--version"]) === PNPM) run("pnpm", words, { stdio });
+  else run("npx", ["-y", `pnpm@${PNPM}`, ...words], { stdio, shell: process.platform === "win32" });
   utimesSync(installed, new Date(), new Date());
 }
 
