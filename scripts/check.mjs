@@ -14,7 +14,7 @@ node("oxlint/bin/oxlint", "--deny-warnings");
 node("typescript/bin/tsc", "-p", "test/tsconfig.json");
 run(process.execPath, ["scripts/test.mjs"]);
 checkPackingList();
-node("publint/src/cli.js", "--strict");
+node("publint/src/cli.js", "--strict", "--pack", "npm");
 
 /** Exactly the files that a user needs, and all of them. */
 function checkPackingList() {

@@ -5,12 +5,11 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { installWith } from "./pnpm.mjs";
 import { fail, ROOT, run } from "./run.mjs";
 
 const LEAST_NODE = [20, 19];
 const LEAST_RUST = [1, 88];
-/** Not in package.json: this pnpm would want a lock entry for itself that no registry has. */
-const PNPM = "12.21.0";
 
 needNode();
 needRust();
@@ -50,10 +49,7 @@ function install() {
   const lock = join(ROOT, "pnpm-lock.yaml");
   const installed = join(ROOT, "node_modules/.modules.yaml");
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
-  const words = ["install", "--frozen-lockfile"];
-  const stdio = ["inherit", 2, 2];
-  if (output("pnpm", ["--version"]) === PNPM) run("pnpm", words, { stdio });
-  else run("npx", ["-y", `pnpm@${PNPM}`, ...words], { stdio, shell: process.platform === "win32" });
+  installWith([]);
   utimesSync(installed, new Date(), new Date());
 }
 

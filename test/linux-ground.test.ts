@@ -193,16 +193,16 @@ nativeTest("a descriptor of /proc that someone closed is opened again", ["linux"
 });
 
 nativeTest("in a user namespace that maps one user, the others' number is no fact", ["linux", "root"], () => {
-  const launcher = ["unshare", "--user", "--map-root-user"];
-  const script = "report(listProcesses({ pids: [Number(process.env.STRANGER), process.pid] }))";
-  const rows = scriptValue<Record<string, unknown>[]>(script, {
-    launcher: ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", ...launcher],
-    env: { STRANGER: "1" },
-  });
-  const [init, own] = rows;
-  expect(init).toMatchObject({ pid: 1, owner: "unknown", state: "running" });
-  expect("uid" in (init ?? {})).toBe(false);
-  expect(own).toMatchObject({ owner: "same", uid: 0 });
+  const script = `
+    const [stranger, relative] = [process.env.STRANGER, process.env.RELATIVE].map((pid) => listProcesses({ pids: [Number(pid)] })[0]);
+    report({ stranger, relative, own: listProcesses({ pids: [process.pid] })[0] });
+  `;
+  const launcher = [...inNamespace("", "root"), "unshare", "--user", "--map-root-user"];
+  const rows = scriptValue<Record<string, Record<string, unknown>>>(script, { launcher });
+  expect(rows["stranger"]).toMatchObject({ owner: "same", uid: 0, state: "running" });
+  expect(rows["own"]).toMatchObject({ owner: "same", uid: 0 });
+  expect(rows["relative"]).toMatchObject({ owner: "unknown", state: "running", name: "sleep" });
+  expect("uid" in (rows["relative"] ?? {})).toBe(false);
 });
 
 nativeTest("the pid namespace is in the identity", ["linux", "root"], () => {

@@ -7,6 +7,7 @@ use model::{Call, Glitch, Model, OWN_PID, OWN_UID, Process, Thread, World};
 use proc_safe_core::census::{Deadline, Host as _, Selection, Visibility, take};
 use proc_safe_core::error::{Code, Errno, Error, Reason};
 use proc_safe_core::facts::{Owner, Snapshot, State};
+use proc_safe_core::guard::guarded;
 use proc_safe_core::linux::Linux;
 use proc_safe_core::linux::ground::Ground;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
@@ -124,6 +125,42 @@ fn each_batch_is_read_before_the_next_is_listed() {
     let longest = world.log.split(|call| matches!(call, Call::Open(_))).map(<[_]>::len).max();
     let lists = world.log.iter().filter(|call| **call == Call::List).count();
     assert!(lists > 4 && longest.unwrap() <= 4, "listed ahead of the reads: {:?}", world.log);
+}
+
+fn crowd(processors: usize) -> World {
+    let mut world = World { processors, ..World::new() };
+    for pid in 100..200 {
+        world.spawn(pid, OWN_PID);
+    }
+    world
+}
+
+#[test]
+fn helpers_read_every_process_once() {
+    for processors in 1..6 {
+        let model = Model::new(crowd(processors));
+        let pids: Vec<u32> = full(&model).unwrap().iter().map(|row| row.pid).collect();
+        let all: Vec<u32> = [1, OWN_PID].into_iter().chain(100..200).collect();
+        assert_eq!(pids, all);
+        let opened = model.world().log.iter().filter(|call| matches!(call, Call::Open(_))).count();
+        assert_eq!(opened, all.len());
+    }
+}
+
+#[test]
+fn a_failure_or_panic_of_any_thread_is_the_calls() {
+    for pid in [101, 150, 199] {
+        let model = Model::new(crowd(3));
+        model.world().errors.insert(Call::Open(pid), Errno(12));
+        let error = full(&model).unwrap_err();
+        assert_eq!((error.code(), error.pid()), (Code::OperationFailed, Some(pid)));
+
+        let model = Model::scripted(crowd(3), move |_, _, call| {
+            assert_ne!(call, Call::Open(pid), "a defect");
+        });
+        let error = guarded(|| full(&model)).unwrap_err();
+        assert_eq!((error.code(), error.reason()), (Code::OperationFailed, Some(Reason::Panic)));
+    }
 }
 
 #[test]
@@ -298,7 +335,7 @@ fn a_thread_is_no_process() {
     assert_eq!(row(&model, 301), None);
     assert_eq!(identity(&model, 301), Ok(None));
     // Nor where procfs closes it: the null signal decides.
-    model.world_mut().closed.insert(301);
+    model.world().closed.insert(301);
     assert_eq!(row(&model, 301), None);
 }
 
@@ -329,7 +366,7 @@ fn hidden_is_not_gone() {
         (error.code(), error.reason()),
         (Code::AccessDenied, Some(Reason::VisibilityPolicy))
     );
-    model.world_mut().reap(PID);
+    model.world().reap(PID);
     assert_eq!(row(&model, PID), None);
     assert_eq!(identity(&model, PID), Ok(None));
 }
@@ -346,7 +383,7 @@ fn closed_is_not_hidden_and_shows_its_owner() {
     assert_eq!((error.code(), error.reason()), (Code::AccessDenied, None));
     assert_eq!(error.system(), Some(("openat", Errno::EPERM)));
     // Without a pidfd nothing binds the directory's owner to a process.
-    model.world_mut().no_pidfd = true;
+    model.world().no_pidfd = true;
     assert_eq!(row(&model, PID), Some(Snapshot::bare(PID)));
 }
 
@@ -378,7 +415,7 @@ fn a_full_census_under_a_hiding_policy_is_not_whole() {
     let model = Model::new(world_with(PID));
     let options = |options: &str| {
         let line = format!("22 1 0:21 / /proc rw - proc proc rw,{options}\n");
-        model.world_mut().files.insert("self/mountinfo".into(), line.into_bytes());
+        model.world().files.insert("self/mountinfo".into(), line.into_bytes());
         full(&model).map(|rows| rows.len())
     };
     assert_eq!(options("hidepid=invisible"), Err(Error::NotWhole));
@@ -391,9 +428,9 @@ fn a_full_census_under_a_hiding_policy_is_not_whole() {
     assert_eq!(visible.map(|rows| rows.len()), Ok(3));
     // A capability of another user namespace than the initial one proves nothing.
     let status = "Gid:\t5\t5\t5\t5\nGroups:\t\nCapEff:\t000001ffffffffff\n";
-    model.world_mut().files.insert("thread-self/status".into(), status.into());
+    model.world().files.insert("thread-self/status".into(), status.into());
     assert_eq!(options("hidepid=2"), Ok(3));
-    model.world_mut().links.insert("self/ns/user".into(), "user:[4026532000]".into());
+    model.world().links.insert("self/ns/user".into(), "user:[4026532000]".into());
     assert_eq!(options("hidepid=2"), Err(Error::NotWhole));
 }
 
@@ -419,7 +456,7 @@ fn a_users_number_that_stands_for_all_unmapped_users_is_no_fact() {
     assert_eq!((shown.uid, shown.owner), (None, Owner::Unknown));
     assert_eq!(row(&model, OWN_PID).unwrap().owner, Owner::Same);
     let whole = b"0 0 4294967295\n".to_vec();
-    model.world_mut().files.insert("self/uid_map".into(), whole);
+    model.world().files.insert("self/uid_map".into(), whole);
     assert_eq!(row(&model, PID).unwrap().uid, Some(uid));
 }
 
@@ -455,7 +492,7 @@ fn a_parent_born_behind_the_reader_gets_its_row() {
 #[test]
 fn the_callers_own_pid_must_be_there() {
     let model = Model::new(world_with(PID));
-    model.world_mut().processes.remove(&OWN_PID);
+    model.world().processes.remove(&OWN_PID);
     assert_eq!(full(&model), Err(Error::OwnPidMissing { pid: OWN_PID }));
 }
 
@@ -464,7 +501,7 @@ fn failures_are_errors_and_not_rows() {
     const EMFILE: Errno = Errno(24);
     for call in [Call::Open(PID), Call::Directory(PID), Call::Read(PID), Call::List] {
         let model = Model::new(world_with(PID));
-        model.world_mut().errors.insert(call, EMFILE);
+        model.world().errors.insert(call, EMFILE);
         let error = full(&model).unwrap_err();
         assert_eq!(error.code(), Code::OperationFailed, "{call:?}");
         assert_eq!(error.system().unwrap().1, EMFILE);
@@ -472,12 +509,12 @@ fn failures_are_errors_and_not_rows() {
     }
     // A sandbox that refuses pidfd_open takes the unique id and nothing else.
     let model = Model::new(world_with(PID));
-    model.world_mut().errors.insert(Call::PidFd(PID), Errno::EPERM);
+    model.world().errors.insert(Call::PidFd(PID), Errno::EPERM);
     let identity = identity(&model, PID).unwrap().unwrap();
     assert_eq!((identity.unique_id, identity.exited), (None, false));
     // An owner that is refused is absent.
     let model = Model::new(world_with(PID));
-    model.world_mut().errors.insert(Call::Directory(PID), Errno::EACCES);
+    model.world().errors.insert(Call::Directory(PID), Errno::EACCES);
     let row = row(&model, PID).unwrap();
     assert_eq!((row.uid, row.owner, row.state), (None, Owner::Unknown, Some(State::Running)));
 }
@@ -547,8 +584,8 @@ fn what_the_mount_lacks_is_absent() {
     assert_eq!(whole.boot_id.as_deref(), Some("d9a0c4de-0000-4000-8000-000000000000"));
     assert_eq!(whole.pid_namespace.as_deref(), Some("4026531836"));
     assert_eq!(whole.time_namespace, None);
-    model.world_mut().files.remove("sys/kernel/random/boot_id");
-    model.world_mut().links.insert("self/ns/time".into(), "time:[4026532001]".into());
+    model.world().files.remove("sys/kernel/random/boot_id");
+    model.world().links.insert("self/ns/time".into(), "time:[4026532001]".into());
     let ground = model.ground();
     assert_eq!(ground.boot_id, None);
     assert_eq!(ground.time_namespace.as_deref(), Some("4026532001"));
@@ -671,8 +708,9 @@ proptest! {
         start in prop::collection::vec(100_u32..108, 0..6),
         events in prop::collection::vec((0_usize..4, event()), 0..60),
         selected in any::<bool>(),
+        helped in any::<bool>(),
     ) {
-        let mut world = World::new();
+        let mut world = World { processors: if helped { 3 } else { 1 }, ..World::new() };
         for pid in start {
             if !world.processes.contains_key(&pid) {
                 world.spawn(pid, OWN_PID);

@@ -1,11 +1,12 @@
 //! The Linux census: one procfs, read so that no two processes can share a row.
 //!
-//! The order of reads is in [`process`], the form of the bytes in [`stat`] and [`dirents`], time in
-//! [`birth`], and what /proc must be before it is believed in [`ground`].
+//! The order of reads is in [`process`], the listing in [`listing`], the form of the bytes in [`stat`]
+//! and [`dirents`], time in [`birth`], and what /proc must be before it is believed in [`ground`].
 
 pub mod birth;
 pub mod dirents;
 pub mod ground;
+pub mod listing;
 pub mod process;
 pub mod stat;
 
@@ -16,12 +17,13 @@ use birth::{BirthClock, ClockSample};
 use ground::Ground;
 use process::{Process, Reading, Want};
 
-/// The kernel reads that the census is made of. Paths are relative to the checked /proc.
-pub trait Kernel {
+/// The kernel reads that the census is made of. Paths are relative to the checked /proc. The threads
+/// of one call share it.
+pub trait Kernel: Sync {
     /// An open /proc/pid/stat: it stays bound to one process, whatever becomes of the number.
     type StatFile;
     /// An open listing of /proc.
-    type Listing;
+    type Listing: Send;
     /// An open pidfd: it stays bound to one process, whatever becomes of the number.
     type PidFd;
 
@@ -31,6 +33,8 @@ pub trait Kernel {
     fn effective_uid(&self) -> u32;
     /// sysconf(_SC_CLK_TCK).
     fn ticks_per_second(&self) -> u64;
+    /// How many threads can run at once.
+    fn processors(&self) -> usize;
     /// CLOCK_REALTIME between two reads of CLOCK_BOOTTIME.
     fn sample_clocks(&self) -> Result<ClockSample, Errno>;
 
@@ -84,8 +88,6 @@ pub struct Linux<'a, K> {
 
 /// Clock samples a call: the tightest of them is never an interrupted one.
 const CLOCK_SAMPLES: usize = 5;
-/// Pids are read as they are listed: a small listing buffer keeps the numbers fresh.
-const LISTING_BUFFER: usize = 1024;
 /// proc(5): `PID_MAX_LIMIT` is 2²² at most; above the range of pid_t the kernel cannot be asked.
 const GREATEST_PID: u32 = i32::MAX.cast_unsigned();
 
@@ -192,26 +194,10 @@ impl<K: Kernel> Host for Linux<'_, K> {
     fn read_all(&self, visibility: Visibility, deadline: Deadline) -> Result<Vec<Snapshot>, Error> {
         // Asked before and after: whatever one remount does meanwhile, one of the two sees it.
         self.refuse_hidden(visibility)?;
-        let kernel = self.kernel;
-        let mut listing = kernel.open_listing().map_err(|errno| failed("openat", errno, None))?;
-        let mut buffer = [0; LISTING_BUFFER];
-        let mut pids = Vec::new();
-        let mut rows = Vec::new();
-        loop {
-            let length = kernel.read_listing(&mut listing, &mut buffer);
-            let length = length.map_err(|errno| failed("getdents64", errno, None))?;
-            if length == 0 {
-                break;
-            }
-            pids.clear();
-            let entries =
-                buffer.get(..length).and_then(|bytes| dirents::parse_ids(bytes, &mut pids));
-            entries.ok_or(Error::Malformed { what: "the listing of /proc", pid: None })?;
-            for &pid in &pids {
-                deadline.check()?;
-                rows.extend(self.row(pid, self.read(pid, Want::Row)?)?);
-            }
-        }
+        let rows = listing::read_listed(self.kernel, |pid| {
+            deadline.check()?;
+            self.row(pid, self.read(pid, Want::Row)?)
+        })?;
         self.refuse_hidden(visibility)?;
         Ok(rows)
     }

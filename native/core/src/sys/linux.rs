@@ -105,6 +105,10 @@ impl Kernel for Procfs {
         u64::try_from(ticks).unwrap_or(100)
     }
 
+    fn processors(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
     fn sample_clocks(&self) -> Result<ClockSample, Errno> {
         Ok(ClockSample {
             boot_before: clock_nanos(libc::CLOCK_BOOTTIME)?,

@@ -7,8 +7,8 @@ use proc_safe_core::linux::Kernel;
 use proc_safe_core::linux::birth::ClockSample;
 use proc_safe_core::linux::dirents::encode_entry;
 use proc_safe_core::linux::ground::Ground;
-use std::cell::{Ref, RefCell, RefMut};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard};
 
 pub const OWN_PID: u32 = 50;
 pub const OWN_UID: u32 = 1000;
@@ -110,13 +110,14 @@ pub struct World {
     pub files: HashMap<String, Vec<u8>>,
     pub links: HashMap<String, String>,
     pub magic: u64,
+    pub processors: usize,
     pub log: Vec<Call>,
     births: u32,
 }
 
 impl World {
     pub fn new() -> Self {
-        let mut world = Self { magic: 0x9fa0, births: 1, ..Self::default() };
+        let mut world = Self { magic: 0x9fa0, processors: 1, births: 1, ..Self::default() };
         for (path, text) in [
             ("self/status", "Name:\tmodel\nNSpid:\t50\n"),
             ("self/uid_map", "0 0 4294967295\n"),
@@ -245,12 +246,12 @@ fn in_openat(errno: Errno) -> FailedCall {
     FailedCall { syscall: "openat", errno }
 }
 
-type Script<'a> = Box<dyn FnMut(&mut World, usize, Call) + 'a>;
+type Script<'a> = Box<dyn FnMut(&mut World, usize, Call) + Send + 'a>;
 
 /// The world behind the reads; the script runs before each of them.
 pub struct Model<'a> {
-    world: RefCell<World>,
-    script: RefCell<Script<'a>>,
+    world: Mutex<World>,
+    script: Mutex<Script<'a>>,
 }
 
 impl<'a> Model<'a> {
@@ -258,26 +259,23 @@ impl<'a> Model<'a> {
         Self::scripted(world, |_, _, _| {})
     }
 
-    pub fn scripted(world: World, script: impl FnMut(&mut World, usize, Call) + 'a) -> Self {
-        Self { world: RefCell::new(world), script: RefCell::new(Box::new(script)) }
+    pub fn scripted(world: World, script: impl FnMut(&mut World, usize, Call) + Send + 'a) -> Self {
+        Self { world: Mutex::new(world), script: Mutex::new(Box::new(script)) }
     }
 
     pub fn ground(&self) -> Ground {
         Ground::check(self).expect("the model's ground")
     }
 
-    pub fn world(&self) -> Ref<'_, World> {
-        self.world.borrow()
+    /// The world, which no read can enter meanwhile.
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().expect("the world")
     }
 
-    pub fn world_mut(&self) -> RefMut<'_, World> {
-        self.world.borrow_mut()
-    }
-
-    fn enter(&self, call: Call) -> Result<RefMut<'_, World>, Errno> {
-        let mut world = self.world.borrow_mut();
+    fn enter(&self, call: Call) -> Result<MutexGuard<'_, World>, Errno> {
+        let mut world = self.world();
         let number = world.log.len();
-        (self.script.borrow_mut())(&mut world, number, call);
+        (self.script.lock().expect("the script"))(&mut world, number, call);
         world.log.push(call);
         match world.errors.get(&call) {
             Some(errno) => Err(*errno),
@@ -309,6 +307,10 @@ impl Kernel for Model<'_> {
 
     fn ticks_per_second(&self) -> u64 {
         100
+    }
+
+    fn processors(&self) -> usize {
+        self.world().processors
     }
 
     fn sample_clocks(&self) -> Result<ClockSample, Errno> {

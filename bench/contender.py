@@ -1,0 +1,16 @@
+"""psutil in a process of its own: for each line on standard input one census with the facts of a row,
+answered with nanoseconds and rows."""
+
+import sys
+import time
+
+import psutil
+
+FACTS = ["pid", "ppid", "name", "status", "uids", "create_time"]
+
+print("ready", flush=True)
+for _ in sys.stdin:
+    start = time.perf_counter_ns()
+    rows = [process.info for process in psutil.process_iter(FACTS)]
+    psutil.process_iter.cache_clear()
+    print(time.perf_counter_ns() - start, len(rows), flush=True)
