@@ -128,7 +128,7 @@ fn each_batch_is_read_before_the_next_is_listed() {
 }
 
 fn crowd(processors: usize) -> World {
-    let mut world = World { processors, ..World::new() };
+    let mut world = World::with_processors(processors);
     for pid in 100..200 {
         world.spawn(pid, OWN_PID);
     }
@@ -710,7 +710,7 @@ proptest! {
         selected in any::<bool>(),
         helped in any::<bool>(),
     ) {
-        let mut world = World { processors: if helped { 3 } else { 1 }, ..World::new() };
+        let mut world = World::with_processors(if helped { 3 } else { 1 });
         for pid in start {
             if !world.processes.contains_key(&pid) {
                 world.spawn(pid, OWN_PID);

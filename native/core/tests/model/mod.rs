@@ -117,7 +117,11 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let mut world = Self { magic: 0x9fa0, processors: 1, births: 1, ..Self::default() };
+        Self::with_processors(1)
+    }
+
+    pub fn with_processors(processors: usize) -> Self {
+        let mut world = Self { magic: 0x9fa0, processors, births: 1, ..Self::default() };
         for (path, text) in [
             ("self/status", "Name:\tmodel\nNSpid:\t50\n"),
             ("self/uid_map", "0 0 4294967295\n"),
