@@ -21,17 +21,23 @@ const UNIQUE_ID = 1 << 13;
 const OWNERS: readonly ProcessOwner[] = ["unknown", "same", "different"];
 const STATES: readonly (ProcessState | undefined)[] = [undefined, "running", "stopped", "zombie"];
 
-const NUMBERS = 9;
-const TIMES = 2;
+/** Numbers of a row. */
+const COLUMNS = 11;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
+/** What all identities of one call share. */
+type Origin = Pick<
+  ProcessIdentity,
+  "startTimeResolutionMicros" | "bootId" | "pidNamespace" | "timeNamespace"
+>;
+
 /** The rows of a census, frozen, in the order of the columns. */
-export function decodeRows(packed: PackedCensus): readonly ProcessSnapshot[] {
-  const { numbers, names } = packed;
+export function decodeRows([numbers, names, origin]: PackedCensus): readonly ProcessSnapshot[] {
+  const shared = decodeOrigin(origin);
   const rows: ProcessSnapshot[] = [];
   let nameStart = 0;
-  for (let at = 0, index = 0; at < numbers.length; at += NUMBERS, index++) {
+  for (let at = 0; at < numbers.length; at += COLUMNS) {
     const bits = numbers[at + 1]!;
     const row: Mutable<ProcessSnapshot> = { pid: numbers[at]!, owner: OWNERS[bits & OWNER]! };
     if (bits & PARENT) row.parentPid = numbers[at + 2]!;
@@ -44,30 +50,43 @@ export function decodeRows(packed: PackedCensus): readonly ProcessSnapshot[] {
     const state = STATES[(bits >> STATE_SHIFT) & STATE];
     if (state !== undefined) row.state = state;
     if (bits & EXITING) row.exiting = true;
-    if (bits & IDENTITY) row.identity = decodeIdentity(packed, index);
+    if (bits & IDENTITY) row.identity = identityAt(numbers, at, shared);
     rows.push(Object.freeze(row));
   }
   return Object.freeze(rows);
 }
 
-/** The identity of one row, frozen. */
-export function decodeIdentity(packed: PackedCensus, index: number): ProcessIdentity {
-  const { numbers, times } = packed;
-  const at = index * NUMBERS;
+/** The identity of the only row, frozen; `null` if there is no row. */
+export function decodeIdentity([numbers, , origin]: PackedCensus): ProcessIdentity | null {
+  return numbers.length === 0 ? null : identityAt(numbers, 0, decodeOrigin(origin));
+}
+
+function identityAt(numbers: Float64Array, at: number, origin: Origin): ProcessIdentity {
   const bits = numbers[at + 1]!;
   const identity: Mutable<ProcessIdentity> = {
     pid: numbers[at]!,
     parentPid: numbers[at + 2]!,
-    startTimeMicros: times[index * TIMES]!,
-    startTimeResolutionMicros: packed.startTimeResolution,
+    startTimeMicros: numbers[at + 7]!,
+    startTimeResolutionMicros: origin.startTimeResolutionMicros,
     exited: (bits & EXITED) !== 0,
   };
-  if (bits & SINCE_BOOT) identity.startTimeSinceBootMicros = times[index * TIMES + 1]!;
-  if (packed.bootId !== undefined) identity.bootId = packed.bootId;
-  if (bits & UNIQUE_ID) identity.uniqueId = decimal(numbers[at + 7]!, numbers[at + 8]!);
-  if (packed.pidNamespace !== undefined) identity.pidNamespace = packed.pidNamespace;
-  if (packed.timeNamespace !== undefined) identity.timeNamespace = packed.timeNamespace;
+  if (bits & SINCE_BOOT) identity.startTimeSinceBootMicros = numbers[at + 8]!;
+  if (origin.bootId !== undefined) identity.bootId = origin.bootId;
+  if (bits & UNIQUE_ID) identity.uniqueId = decimal(numbers[at + 9]!, numbers[at + 10]!);
+  if (origin.pidNamespace !== undefined) identity.pidNamespace = origin.pidNamespace;
+  if (origin.timeNamespace !== undefined) identity.timeNamespace = origin.timeNamespace;
   return Object.freeze(identity);
+}
+
+/** Lines; an absent fact is empty. */
+function decodeOrigin(text: string): Origin {
+  const [resolution, bootId = "", pidNamespace = "", timeNamespace = ""] = text.split("\n");
+  return {
+    startTimeResolutionMicros: Number(resolution),
+    ...(bootId !== "" && { bootId }),
+    ...(pidNamespace !== "" && { pidNamespace }),
+    ...(timeNamespace !== "" && { timeNamespace }),
+  };
 }
 
 /** An unsigned 64-bit number from its halves. */

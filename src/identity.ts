@@ -19,6 +19,5 @@ export type { ProcessIdentity } from "./types.js";
  *   `operation-failed`.
  */
 export function readProcessIdentity(pid: number): ProcessIdentity | null {
-  const packed = readIdentity(checkPid(pid));
-  return packed.numbers.length === 0 ? null : decodeIdentity(packed, 0);
+  return decodeIdentity(readIdentity(checkPid(pid)));
 }

@@ -9,16 +9,11 @@ import type { ProcSafeErrorCode, ProcSafeErrorReason } from "./errors.js";
 import { escapeControls } from "./escape.js";
 import { currentTarget } from "./target.js";
 
-/** What crosses the boundary; native/addon/src/pack.rs is the other half. */
-export interface PackedCensus {
-  readonly numbers: Uint32Array;
-  readonly times: Float64Array;
-  readonly names: string;
-  readonly startTimeResolution: number;
-  readonly bootId?: string;
-  readonly pidNamespace?: string;
-  readonly timeNamespace?: string;
-}
+/**
+ * What crosses the boundary (native/addon/src/pack.rs is the other half): the rows as columns of numbers,
+ * all names one behind the other, and what all identities share.
+ */
+export type PackedCensus = readonly [numbers: Float64Array, names: string, origin: string];
 
 interface Failure {
   readonly code: ProcSafeErrorCode;
@@ -29,7 +24,7 @@ interface Failure {
   readonly reason?: ProcSafeErrorReason;
 }
 
-type Outcome = PackedCensus & { readonly failure?: Failure };
+type Outcome = PackedCensus | Failure;
 
 interface Binding {
   describeBinding(): { version: string; contract: number; supported: boolean };
@@ -70,9 +65,8 @@ export function readIdentity(pid: number): PackedCensus {
 
 /** Turns the failure of a native call into the public error. */
 export function unwrap(result: Outcome): PackedCensus {
-  const { failure } = result;
-  if (failure === undefined) return result;
-  const { code, message, pid, syscall, errno, reason } = failure;
+  if (!("code" in result)) return result;
+  const { code, message, pid, syscall, errno, reason } = result;
   const name = errno === undefined ? undefined : errnoName(errno);
   const text = name === undefined ? message : `${message}: ${name}`;
   throw new ProcSafeError(code, escapeControls(text), {

@@ -1,14 +1,14 @@
 //! The Node-API face of the core: exports, argument and row packing, the panic guard. No policy.
 //!
-//! What crosses is numbers, strings and typed arrays. A failed call returns `{ failure }` instead
-//! of throwing, so that the error class stays in TypeScript.
+//! What crosses is numbers, strings and typed arrays. A failed call returns an object instead of
+//! throwing, so that the error class stays in TypeScript.
 
 mod pack;
 
 use napi::Env;
-use napi::bindgen_prelude::Uint32Array;
+use napi::bindgen_prelude::{Either, Uint32Array};
 use napi_derive::napi;
-use pack::Census;
+use pack::{Failure, Outcome};
 use proc_safe_core::census::{Deadline, Selection, Visibility};
 use proc_safe_core::error::Error;
 use proc_safe_core::facts::{Origin, Snapshot};
@@ -43,7 +43,7 @@ pub fn take_census<'env>(
     pids: Option<Uint32Array>,
     timeout_ms: Option<f64>,
     visible_only: bool,
-) -> napi::Result<Census<'env>> {
+) -> napi::Result<Outcome<'env>> {
     let outcome = guarded(|| {
         let selection = match pids {
             Some(pids) => Selection::Pids(pids.to_vec()),
@@ -52,12 +52,12 @@ pub fn take_census<'env>(
         };
         sys::take_census(selection, Deadline::after(timeout_ms.and_then(duration)))
     });
-    pack(env, outcome)
+    answer(env, outcome)
 }
 
 /// Reads one identity: a census of one row, or of none if the process was proved absent.
 #[napi(catch_unwind)]
-pub fn read_identity<'env>(env: &'env Env, pid: u32) -> napi::Result<Census<'env>> {
+pub fn read_identity<'env>(env: &'env Env, pid: u32) -> napi::Result<Outcome<'env>> {
     let outcome = guarded(|| {
         let Some((identity, origin)) = sys::read_identity(pid)? else {
             return Ok(Default::default());
@@ -66,16 +66,16 @@ pub fn read_identity<'env>(env: &'env Env, pid: u32) -> napi::Result<Census<'env
         let row = Snapshot { parent_pid, identity: Some(identity), ..Snapshot::bare(pid) };
         Ok((vec![row], origin))
     });
-    pack(env, outcome)
+    answer(env, outcome)
 }
 
-fn pack<'env>(
+fn answer<'env>(
     env: &'env Env,
     outcome: Result<(Vec<Snapshot>, Origin), Error>,
-) -> napi::Result<Census<'env>> {
+) -> napi::Result<Outcome<'env>> {
     match outcome {
-        Ok((rows, origin)) => Census::pack(env, &rows, &origin),
-        Err(error) => Ok(Census::failed(&error)),
+        Ok((rows, origin)) => pack::pack(env, &rows, &origin),
+        Err(error) => Ok(Either::B(Failure::from(&error))),
     }
 }
 
@@ -87,8 +87,8 @@ fn duration(milliseconds: f64) -> Option<Duration> {
 /// Panics, so that a test can see what becomes of it.
 #[cfg(feature = "test-faults")]
 #[napi(catch_unwind)]
-pub fn panic_now(env: &Env) -> napi::Result<Census<'_>> {
+pub fn panic_now(env: &Env) -> napi::Result<Outcome<'_>> {
     #[allow(clippy::panic)] // the purpose of this function
     let outcome = guarded(|| panic!("a panic that a test asked for"));
-    pack(env, outcome)
+    answer(env, outcome)
 }

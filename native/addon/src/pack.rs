@@ -2,10 +2,74 @@
 //! creating it in JavaScript. `src/decode.ts` is the other half and must change together with this.
 
 use napi::Env;
-use napi::bindgen_prelude::{Float64ArraySlice, Uint32ArraySlice};
+use napi::bindgen_prelude::{Either, Float64ArraySlice};
 use napi_derive::napi;
 use proc_safe_core::error::Error;
 use proc_safe_core::facts::{Origin, Owner, Snapshot, State};
+
+/// A census as columns, or why there is none.
+pub type Outcome<'env> = Either<Census<'env>, Failure>;
+
+/// An array, which costs less than an object: the rows as [`COLUMNS`] numbers each, all names one
+/// behind the other, and what all identities share.
+#[napi(array, object_from_js = false)]
+pub struct Census<'env>(pub Float64ArraySlice<'env>, pub String, pub String);
+
+/// A failed call.
+#[napi(object, object_from_js = false)]
+pub struct Failure {
+    /// The public code.
+    pub code: &'static str,
+    /// What went wrong, for a person.
+    pub message: String,
+    /// The process that was asked for.
+    pub pid: Option<u32>,
+    /// The system call that failed.
+    pub syscall: Option<&'static str>,
+    /// Its raw errno.
+    pub errno: Option<i32>,
+    /// The public reason.
+    pub reason: Option<&'static str>,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        Self {
+            code: error.code().as_str(),
+            message: error.to_string(),
+            pid: error.pid(),
+            syscall: error.system().map(|(syscall, _)| syscall),
+            errno: error.system().map(|(_, errno)| errno.0),
+            reason: error.reason().map(|reason| reason.as_str()),
+        }
+    }
+}
+
+/// The answer of a call that succeeded.
+pub fn pack<'env>(
+    env: &'env Env,
+    rows: &[Snapshot],
+    origin: &Origin,
+) -> napi::Result<Outcome<'env>> {
+    let columns = Columns::of(rows);
+    let numbers = Float64ArraySlice::copy_from(env, columns.numbers)?;
+    Ok(Either::A(Census(numbers, columns.names, join(origin))))
+}
+
+/// Lines: resolution in microseconds, boot, pid namespace, time namespace; an absent fact is empty.
+fn join(origin: &Origin) -> String {
+    let mut lines = origin.start_time_resolution_micros.to_string();
+    for text in [&origin.boot_id, &origin.pid_namespace, &origin.time_namespace] {
+        lines.push('\n');
+        lines.push_str(text.as_deref().unwrap_or_default());
+    }
+    lines
+}
+
+/// Numbers of a row: pid, bits, parent pid, process group, session, uid, end of the name in the
+/// names, start in microseconds since the epoch and since boot, upper and lower half of the unique
+/// id.
+const COLUMNS: usize = 11;
 
 // `bits` of a row. Owner and state are numbers, the others say that a fact is there.
 const OWNER_SAME: u32 = 1;
@@ -24,64 +88,9 @@ const EXITED: u32 = 1 << 11;
 const SINCE_BOOT: u32 = 1 << 12;
 const UNIQUE_ID: u32 = 1 << 13;
 
-/// A census, or why there is none.
-#[napi(object, object_from_js = false)]
-pub struct Census<'env> {
-    /// Why there is no census.
-    pub failure: Option<Failure>,
-    /// Nine a row: pid, bits, parent pid, process group, session, uid, end of the name in `names`,
-    /// upper and lower half of the unique id.
-    pub numbers: Option<Uint32ArraySlice<'env>>,
-    /// Two a row: start in microseconds since the epoch, and since boot.
-    pub times: Option<Float64ArraySlice<'env>>,
-    /// All names, one behind the other.
-    pub names: Option<String>,
-    /// Microseconds.
-    pub start_time_resolution: Option<u32>,
-    /// The boot.
-    pub boot_id: Option<String>,
-    /// The caller's pid namespace.
-    pub pid_namespace: Option<String>,
-    /// The caller's time namespace.
-    pub time_namespace: Option<String>,
-}
-
-impl<'env> Census<'env> {
-    /// The answer of a call that succeeded.
-    pub fn pack(env: &'env Env, rows: &[Snapshot], origin: &Origin) -> napi::Result<Self> {
-        let columns = Columns::of(rows);
-        let text = |text: &Option<String>| text.clone();
-        Ok(Self {
-            failure: None,
-            numbers: Some(Uint32ArraySlice::copy_from(env, columns.numbers)?),
-            times: Some(Float64ArraySlice::copy_from(env, columns.times)?),
-            names: Some(columns.names),
-            start_time_resolution: Some(origin.start_time_resolution_micros),
-            boot_id: text(&origin.boot_id),
-            pid_namespace: text(&origin.pid_namespace),
-            time_namespace: text(&origin.time_namespace),
-        })
-    }
-
-    /// The answer of a call that failed.
-    pub fn failed(error: &Error) -> Self {
-        Self {
-            failure: Some(Failure::from(error)),
-            numbers: None,
-            times: None,
-            names: None,
-            start_time_resolution: None,
-            boot_id: None,
-            pid_namespace: None,
-            time_namespace: None,
-        }
-    }
-}
-
 #[derive(Default)]
 struct Columns {
-    numbers: Vec<u32>,
-    times: Vec<f64>,
+    numbers: Vec<f64>,
     names: String,
     /// The length of `names` as JavaScript counts it.
     names_length: u32,
@@ -89,11 +98,8 @@ struct Columns {
 
 impl Columns {
     fn of(rows: &[Snapshot]) -> Self {
-        let mut columns = Self {
-            numbers: Vec::with_capacity(rows.len().saturating_mul(9)),
-            times: Vec::with_capacity(rows.len().saturating_mul(2)),
-            ..Self::default()
-        };
+        let numbers = Vec::with_capacity(rows.len().saturating_mul(COLUMNS));
+        let mut columns = Self { numbers, ..Self::default() };
         for row in rows {
             columns.add(row);
         }
@@ -104,28 +110,33 @@ impl Columns {
         if let Some(name) = &row.name {
             self.add_name(name);
         }
-        let unique_id = row.identity.and_then(|identity| identity.unique_id);
-        let (upper, lower) = halves(unique_id.unwrap_or(0));
-        self.numbers.extend([
-            row.pid,
-            bits(row),
-            row.parent_pid.unwrap_or(0),
-            row.process_group_id.unwrap_or(0),
-            row.session_id.unwrap_or(0),
-            row.uid.unwrap_or(0),
-            self.names_length,
-            upper,
-            lower,
-        ]);
-        let start = row.identity.map_or(0, |identity| identity.start_time_micros);
-        let since_boot = row.identity.and_then(|identity| identity.start_time_since_boot_micros);
-        self.times.extend([number(start), number(since_boot.unwrap_or(0))]);
+        let (mut start, mut since_boot, mut unique_id) = (0, 0, 0);
+        if let Some(identity) = &row.identity {
+            start = identity.start_time_micros;
+            since_boot = identity.start_time_since_boot_micros.unwrap_or(0);
+            unique_id = identity.unique_id.unwrap_or(0);
+        }
+        let (upper, lower) = halves(unique_id);
+        let numbers: [f64; COLUMNS] = [
+            row.pid.into(),
+            bits(row).into(),
+            row.parent_pid.unwrap_or(0).into(),
+            row.process_group_id.unwrap_or(0).into(),
+            row.session_id.unwrap_or(0).into(),
+            row.uid.unwrap_or(0).into(),
+            self.names_length.into(),
+            number(start),
+            number(since_boot),
+            upper.into(),
+            lower.into(),
+        ];
+        self.numbers.extend(numbers);
     }
 
     /// Bytes that are not UTF-8 become U+FFFD as the Encoding Standard says.
     fn add_name(&mut self, name: &[u8]) {
         let text = String::from_utf8_lossy(name);
-        let length = text.chars().map(char::len_utf16).sum::<usize>();
+        let length = if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         self.names_length = self.names_length.saturating_add(length);
         self.names.push_str(&text);
@@ -171,34 +182,4 @@ fn halves(number: u64) -> (u32, u32) {
 #[allow(clippy::as_conversions, clippy::cast_precision_loss)] // there is no other conversion
 const fn number(micros: i64) -> f64 {
     micros as f64
-}
-
-/// A failed call.
-#[napi(object, object_from_js = false)]
-pub struct Failure {
-    /// The public code.
-    pub code: &'static str,
-    /// What went wrong, for a person.
-    pub message: String,
-    /// The process that was asked for.
-    pub pid: Option<u32>,
-    /// The system call that failed.
-    pub syscall: Option<&'static str>,
-    /// Its raw errno.
-    pub errno: Option<i32>,
-    /// The public reason.
-    pub reason: Option<&'static str>,
-}
-
-impl From<&Error> for Failure {
-    fn from(error: &Error) -> Self {
-        Self {
-            code: error.code().as_str(),
-            message: error.to_string(),
-            pid: error.pid(),
-            syscall: error.system().map(|(syscall, _)| syscall),
-            errno: error.system().map(|(_, errno)| errno.0),
-            reason: error.reason().map(|reason| reason.as_str()),
-        }
-    }
 }

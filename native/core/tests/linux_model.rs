@@ -412,7 +412,9 @@ fn the_owner_of_a_closed_process_is_not_its_predecessors() {
 
 #[test]
 fn a_full_census_under_a_hiding_policy_is_not_whole() {
-    let model = Model::new(world_with(PID));
+    let mut world = world_with(PID);
+    world.hidden.insert(1);
+    let model = Model::new(world);
     let options = |options: &str| {
         let line = format!("22 1 0:21 / /proc rw - proc proc rw,{options}\n");
         model.world().files.insert("self/mountinfo".into(), line.into_bytes());
@@ -420,18 +422,42 @@ fn a_full_census_under_a_hiding_policy_is_not_whole() {
     };
     assert_eq!(options("hidepid=invisible"), Err(Error::NotWhole));
     assert_eq!(options("hidepid=ptraceable"), Err(Error::NotWhole));
-    assert_eq!(options("hidepid=invisible,gid=7"), Ok(3));
+    assert_eq!(options("hidepid=invisible,gid=7"), Ok(2));
     assert_eq!(options("hidepid=ptraceable,gid=7"), Err(Error::NotWhole));
-    assert_eq!(options("hidepid=noaccess"), Ok(3));
+    assert_eq!(options("hidepid=noaccess"), Ok(2));
     assert_eq!(options("hidepid=2"), Err(Error::NotWhole));
     let visible = census(&model, Selection::All(Visibility::Visible));
-    assert_eq!(visible.map(|rows| rows.len()), Ok(3));
+    assert_eq!(visible.map(|rows| rows.len()), Ok(2));
     // A capability of another user namespace than the initial one proves nothing.
-    let status = "Gid:\t5\t5\t5\t5\nGroups:\t\nCapEff:\t000001ffffffffff\n";
-    model.world().files.insert("thread-self/status".into(), status.into());
-    assert_eq!(options("hidepid=2"), Ok(3));
+    model.world().capabilities = 1 << 19;
+    assert_eq!(options("hidepid=2"), Ok(2));
     model.world().links.insert("self/ns/user".into(), "user:[4026532000]".into());
     assert_eq!(options("hidepid=2"), Err(Error::NotWhole));
+}
+
+#[test]
+fn a_visible_pid_1_of_another_user_decides_and_our_own_does_not() {
+    let mut world = world_with(PID);
+    let line = b"22 1 0:21 / /proc rw - proc proc rw,hidepid=invisible\n".to_vec();
+    world.files.insert("self/mountinfo".into(), line);
+    let model = Model::new(world);
+    // The model's pid 1 is another user's, so the policy hides it, and every reader sees that.
+    model.world().hidden.insert(1);
+    assert_eq!(full(&model), Err(Error::NotWhole));
+    // Seen in spite of the policy: the caller is exempt from it.
+    model.world().hidden.clear();
+    assert_eq!(full(&model).map(|rows| rows.len()), Ok(3));
+    // With the capability in some namespace the sight of pid 1 says nothing.
+    model.world().capabilities = 1 << 19;
+    model.world().links.insert("self/ns/user".into(), "user:[4026532000]".into());
+    assert_eq!(full(&model), Err(Error::NotWhole));
+    // Nor does a pid 1 of our own, as in a rootless container.
+    model.world().capabilities = 0;
+    model.world().reap(1);
+    while model.world().processes.get(&1).is_none_or(|init| init.uid() != OWN_UID) {
+        model.world().recycle(1);
+    }
+    assert_eq!(full(&model), Err(Error::NotWhole));
 }
 
 #[test]
@@ -440,6 +466,7 @@ fn a_remount_during_the_census_is_noticed() {
         if call == Call::Open(PID) {
             let line = b"22 1 0:21 / /proc rw - proc proc rw,hidepid=invisible\n".to_vec();
             world.files.insert("self/mountinfo".into(), line);
+            world.hidden.insert(1);
         }
     });
     assert_eq!(full(&model), Err(Error::NotWhole));

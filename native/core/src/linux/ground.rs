@@ -17,12 +17,15 @@ pub struct Ground {
     maps_every_user: bool,
     /// The uid that stands for a user without a number here.
     overflow_uid: u32,
+    initial_user_namespace: bool,
     mount_id: u64,
     policy: Policy,
 }
 
 /// `PROC_SUPER_MAGIC` of linux/magic.h.
 const PROC_MAGIC: u64 = 0x9fa0;
+/// linux/capability.h: may look into any process.
+const CAP_SYS_PTRACE: u32 = 19;
 /// `PROC_USER_INIT_INO` and `PROC_TIME_INIT_INO` of linux/proc_ns.h.
 const INITIAL_USER_NAMESPACE: &str = "4026531837";
 const INITIAL_TIME_NAMESPACE: &str = "4026531834";
@@ -56,20 +59,55 @@ impl Ground {
             overflow_uid: text_of(kernel, "sys/kernel/overflowuid")?
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(DEFAULT_OVERFLOW_UID),
+            initial_user_namespace: namespace(kernel, "self/ns/user")?
+                .is_none_or(|inode| inode == INITIAL_USER_NAMESPACE),
             mount_id,
             policy: mount_policy(kernel, mount_id)?.unwrap_or_default(),
         })
     }
 
     /// Whether processes that exist can be missing from the list that the caller gets. Mount options
-    /// can change at any time, so each full census asks.
+    /// can change at any time, so each full census asks; mounts can be many, so it asks the cheapest
+    /// question first that decides.
+    ///
+    /// A capability and a group count only in the initial user namespace: elsewhere a process of an
+    /// outer one can stay hidden.
     ///
     /// # Errors
     /// A read that failed.
     pub fn hides_processes(&self, kernel: &impl Kernel) -> Result<bool, Error> {
+        let capabilities = kernel.effective_capabilities().map_err(|e| failed("capget", e))?;
+        let traces_all = capabilities >> CAP_SYS_PTRACE & 1 == 1;
+        if traces_all && self.initial_user_namespace {
+            return Ok(false);
+        }
+        if !traces_all && self.sees_stranger(kernel)? {
+            return Ok(false);
+        }
         // A mount that was detached, or lies outside a changed root, keeps the options that it had.
         let policy = mount_policy(kernel, self.mount_id)?.unwrap_or(self.policy);
-        Ok(policy.hides && !sees_hidden(kernel, policy)?)
+        Ok(policy.hides && !self.is_exempt(kernel, policy)?)
+    }
+
+    /// Whether pid 1 is another user's and visible all the same. Without CAP_SYS_PTRACE nothing but an
+    /// open policy, or membership of its exempt group, shows a process of another user. Where pid 1 is
+    /// the caller's own, as in a rootless container, it says nothing.
+    fn sees_stranger(&self, kernel: &impl Kernel) -> Result<bool, Error> {
+        match kernel.directory_uid(1) {
+            Ok(uid) => {
+                Ok(uid != kernel.effective_uid() && Some(uid) != self.meaningless_uid(kernel)?)
+            }
+            Err(errno) if errno.meaning() != Meaning::Failed => Ok(false),
+            Err(errno) => Err(failed("fstatat", errno)),
+        }
+    }
+
+    fn is_exempt(&self, kernel: &impl Kernel, policy: Policy) -> Result<bool, Error> {
+        let Some(group) = policy.exempt_group.filter(|_| self.initial_user_namespace) else {
+            return Ok(false);
+        };
+        let status = read_file(kernel, "thread-self/status")?;
+        is_member(&status, group).ok_or(malformed("/proc/thread-self/status"))
     }
 
     /// The uid that says nothing in the caller's user namespace, if there is one: user_namespaces(7)
@@ -197,27 +235,11 @@ fn parse_mount_policy(mounts: &[u8], mount_id: u64) -> Option<Policy> {
     })
 }
 
-/// Whether the calling thread sees what the policy hides: by CAP_SYS_PTRACE or by its groups. Both
-/// count only in the initial user namespace: elsewhere a process of an outer one can stay hidden.
-fn sees_hidden(kernel: &impl Kernel, policy: Policy) -> Result<bool, Error> {
-    if namespace(kernel, "self/ns/user")?.is_some_and(|inode| inode != INITIAL_USER_NAMESPACE) {
-        return Ok(false);
-    }
-    let status = read_file(kernel, "thread-self/status")?;
-    parse_privilege(&status, policy).ok_or(malformed("/proc/thread-self/status"))
-}
-
-fn parse_privilege(status: &[u8], policy: Policy) -> Option<bool> {
-    const CAP_SYS_PTRACE: u32 = 19;
-    let capabilities = u64::from_str_radix(status_field(status, "CapEff")?, 16).ok()?;
-    if capabilities >> CAP_SYS_PTRACE & 1 == 1 {
-        return Some(true);
-    }
-    let Some(exempt) = policy.exempt_group else { return Some(false) };
-    // Gid: real, effective, saved, file system; the kernel compares the last.
+/// Gid: real, effective, saved and file system group; the kernel compares the last, and Groups.
+fn is_member(status: &[u8], group: u32) -> Option<bool> {
     let own = status_field(status, "Gid")?.split_ascii_whitespace().nth(3)?;
     let groups = status_field(status, "Groups")?.split_ascii_whitespace();
-    Some(groups.chain([own]).any(|group| group.parse() == Ok(exempt)))
+    Some(groups.chain([own]).any(|member| member.parse() == Ok(group)))
 }
 
 fn failed(syscall: &'static str, errno: Errno) -> Error {
@@ -230,7 +252,7 @@ fn malformed(what: &'static str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Policy, covers_every_id, parse_mount_policy, parse_privilege, status_field};
+    use super::{Policy, covers_every_id, is_member, parse_mount_policy, status_field};
 
     const MOUNTS: &str = "\
 21 26 0:20 / /sys rw,nosuid - sysfs sysfs rw
@@ -258,20 +280,16 @@ mod tests {
     }
 
     #[test]
-    fn a_capability_or_a_group_sees_hidden_processes() {
-        let status = |cap: &str, gids: &str, groups: &str| {
-            format!("Name:\tCapEff:\nGid:\t{gids}\nGroups:\t{groups} \nCapEff:\t{cap}\n")
+    fn members_of_the_group() {
+        let member = |gids: &str, groups: &str, group| {
+            is_member(format!("Gid:\t{gids}\nGroups:\t{groups} \n").as_bytes(), group)
         };
-        let sees = |status: &str, exempt_group| {
-            parse_privilege(status.as_bytes(), Policy { hides: true, exempt_group })
-        };
-        let none = "0000000000000000";
-        assert_eq!(sees(&status("0000000000080000", "5 5 5 5", ""), None), Some(true));
-        assert_eq!(sees(&status(none, "5 5 5 5", "7 8"), Some(8)), Some(true));
-        assert_eq!(sees(&status(none, "5 5 5 6", ""), Some(6)), Some(true));
-        assert_eq!(sees(&status(none, "6 6 6 5", ""), Some(6)), Some(false));
-        assert_eq!(sees(&status(none, "5 5 5 5", "7 8"), None), Some(false));
-        assert_eq!(sees("Gid:\t1 1 1 1\nGroups:\t\n", Some(1)), None);
+        assert_eq!(member("5 5 5 5", "7 8", 8), Some(true));
+        assert_eq!(member("5 5 5 6", "", 6), Some(true));
+        assert_eq!(member("6 6 6 5", "", 6), Some(false));
+        assert_eq!(member("5 5 5 5", "78", 7), Some(false));
+        assert_eq!(member("5 5", "7", 7), None);
+        assert_eq!(is_member(b"Gid:\t1 1 1 1\n", 1), None);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub trait Kernel: Sync {
     fn own_pid(&self) -> u32;
     /// geteuid(2).
     fn effective_uid(&self) -> u32;
+    /// The effective set of capget(2), one bit a capability, of the calling thread.
+    fn effective_capabilities(&self) -> Result<u64, Errno>;
     /// sysconf(_SC_CLK_TCK).
     fn ticks_per_second(&self) -> u64;
     /// How many threads can run at once.

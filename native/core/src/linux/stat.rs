@@ -55,37 +55,37 @@ impl Stat {
     }
 }
 
+/// The longest name that the kernel prints is 63 bytes, behind a pid of at most ten digits and ` (`.
+const NAME_WINDOW: usize = 128;
+
 /// Reads the bytes of one stat file; `None` if they do not have the documented form.
 ///
 /// The name may hold anything but NUL, `)` and newline included, so the fields begin behind the
-/// last `)`. Every field up to 38 must be an integer in the range that the kernel prints; a newer
-/// kernel may append fields.
+/// last `)`: no field can hold one. Every field up to 38 must be a number in the range that the
+/// kernel prints; those behind it are not read, and a newer kernel may append more.
 #[must_use]
 pub fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let bytes = bytes.strip_suffix(b"\n")?;
-    let open = bytes.iter().position(|&byte| byte == b'(')?;
-    let close = bytes.iter().rposition(|&byte| byte == b')')?;
-    let pid = number(bytes.get(..open)?.strip_suffix(b" ")?)?;
-    let name = bytes.get(open.checked_add(1)?..close)?;
-    let mut fields = bytes.get(close.checked_add(1)?..)?.strip_prefix(b" ")?.split(|&b| b == b' ');
-    let &[state] = fields.next()? else { return None };
-    if !state.is_ascii_alphabetic() {
-        return None;
-    }
-    let parent_pid = number(fields.next()?)?;
-    let process_group = number(fields.next()?)?;
-    let session = number(fields.next()?)?;
-    skip(&mut fields, 2)?; // tty_nr, tpgid
-    let flags = number(fields.next()?)?;
-    skip(&mut fields, 10)?; // minflt … nice
-    let threads = number(fields.next()?)?;
-    skip(&mut fields, 1)?; // itrealvalue
-    let start_ticks = number(fields.next()?)?;
-    skip(&mut fields, 15)?; // vsize … cnswap
-    let exit_signal = number(fields.next()?)?;
-    for rest in fields {
-        integer(rest)?;
-    }
+    let window = bytes.get(..NAME_WINDOW).unwrap_or(bytes);
+    let close = window.iter().rposition(|&byte| byte == b')')?;
+    let mut head = Fields { rest: bytes };
+    let pid = head.unsigned()?;
+    let name = head.rest.strip_prefix(b"(")?;
+    let skipped = bytes.len().checked_sub(name.len())?;
+    let name = bytes.get(skipped..close)?;
+    let mut fields = Fields { rest: bytes.get(close.checked_add(1)?..)?.strip_prefix(b" ")? };
+    let state = fields.letter()?;
+    let parent_pid = fields.unsigned()?;
+    let process_group = fields.signed()?;
+    let session = fields.signed()?;
+    fields.skip(2)?; // tty_nr, tpgid
+    let flags = fields.unsigned()?;
+    fields.skip(10)?; // minflt … nice
+    let threads = fields.unsigned()?;
+    fields.skip(1)?; // itrealvalue
+    let start_ticks = fields.number()?;
+    fields.skip(15)?; // vsize … cnswap
+    let exit_signal = fields.signed()?;
     Some(Stat {
         pid,
         name: name.into(),
@@ -100,22 +100,80 @@ pub fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     })
 }
 
-fn skip<'a>(fields: &mut impl Iterator<Item = &'a [u8]>, count: usize) -> Option<()> {
-    for _ in 0..count {
-        integer(fields.next()?)?;
+/// Fields with one space behind each but the last.
+struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl Fields<'_> {
+    /// Digits, without a sign.
+    fn number(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        let mut length = 0_usize;
+        for &byte in self.rest {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            // Nineteen digits cannot overflow.
+            value = if length < 19 {
+                value.wrapping_mul(10).wrapping_add(digit.into())
+            } else {
+                value.checked_mul(10)?.checked_add(digit.into())?
+            };
+            length = length.wrapping_add(1);
+        }
+        if length == 0 {
+            return None;
+        }
+        self.advance(length)?;
+        Some(value)
     }
-    Some(())
-}
 
-/// Accepts what `%d` and `%u` print, of any width, without its value.
-fn integer(text: &[u8]) -> Option<()> {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    (!digits.is_empty() && digits.iter().all(u8::is_ascii_digit)).then_some(())
-}
+    fn unsigned(&mut self) -> Option<u32> {
+        self.number()?.try_into().ok()
+    }
 
-fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
-    integer(text)?; // from_str alone would take a leading plus
-    std::str::from_utf8(text).ok()?.parse().ok()
+    fn signed(&mut self) -> Option<i32> {
+        let negative = self.minus();
+        let value = i64::try_from(self.number()?).ok()?;
+        i32::try_from(if negative { -value } else { value }).ok()
+    }
+
+    fn letter(&mut self) -> Option<u8> {
+        let letter = self.rest.first().copied().filter(u8::is_ascii_alphabetic)?;
+        self.advance(1)?;
+        Some(letter)
+    }
+
+    /// Passes over numbers.
+    fn skip(&mut self, count: usize) -> Option<()> {
+        for _ in 0..count {
+            self.minus();
+            let length = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if length == 0 {
+                return None;
+            }
+            self.advance(length)?;
+        }
+        Some(())
+    }
+
+    fn minus(&mut self) -> bool {
+        match self.rest.strip_prefix(b"-") {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn advance(&mut self, length: usize) -> Option<()> {
+        let rest = self.rest.get(length..)?;
+        self.rest = if rest.is_empty() { rest } else { rest.strip_prefix(b" ")? };
+        Some(())
+    }
 }
 
 #[cfg(test)]

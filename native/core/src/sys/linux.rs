@@ -7,7 +7,7 @@ use crate::linux::ground::Ground;
 use crate::linux::{Kernel, Linux};
 use std::ffi::{CStr, CString, OsString};
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt as _;
@@ -80,8 +80,8 @@ impl Procfs {
         open(self.directory, path, flags)
     }
 
-    fn open_path(&self, path: std::fmt::Arguments<'_>, flags: i32) -> Result<OwnedFd, Errno> {
-        self.open(Path::new(path)?.as_c_str()?, flags)
+    fn open_path(&self, path: &Path, flags: i32) -> Result<OwnedFd, Errno> {
+        self.open(path.as_c_str()?, flags)
     }
 }
 
@@ -97,6 +97,18 @@ impl Kernel for Procfs {
     fn effective_uid(&self) -> u32 {
         // SAFETY: geteuid(2) takes nothing and cannot fail.
         unsafe { libc::geteuid() }
+    }
+
+    fn effective_capabilities(&self) -> Result<u64, Errno> {
+        /// `_LINUX_CAPABILITY_VERSION_3` of linux/capability.h: two halves of 32 bits.
+        const VERSION_3: u32 = 0x2008_0522;
+        let mut header = [VERSION_3, 0]; // version, and 0 for the calling thread
+        let mut sets = [0_u32; 6]; // effective, permitted, inheritable; lower half, then upper
+        let (call, header, set) = (libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr());
+        // SAFETY: capget(2) of this version reads two u32 and writes six; both outlive the call.
+        check(unsafe { libc::syscall(call, header, set) })?;
+        let [lower, _, _, upper, _, _] = sets;
+        Ok(u64::from(upper) << 32 | u64::from(lower))
     }
 
     fn ticks_per_second(&self) -> u64 {
@@ -173,8 +185,7 @@ impl Kernel for Procfs {
     }
 
     fn open_stat(&self, pid: u32) -> Result<File, Errno> {
-        self.open(Path::new(format_args!("{pid}/stat"))?.as_c_str()?, libc::O_RDONLY)
-            .map(File::from)
+        self.open_path(&Path::of(pid).text(b"/stat"), libc::O_RDONLY).map(File::from)
     }
 
     fn read_stat(&self, file: &File, buffer: &mut [u8]) -> Result<usize, Errno> {
@@ -183,7 +194,7 @@ impl Kernel for Procfs {
     }
 
     fn directory_uid(&self, pid: u32) -> Result<u32, Errno> {
-        let path = Path::new(format_args!("{pid}"))?;
+        let path = Path::of(pid);
         let mut stat = MaybeUninit::<libc::stat>::uninit();
         let (path, flags) = (path.as_c_str()?.as_ptr(), libc::AT_SYMLINK_NOFOLLOW);
         // SAFETY: path ends in NUL and stat is large enough; both outlive the call.
@@ -201,8 +212,8 @@ impl Kernel for Procfs {
 
     fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, FailedCall> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        let listing =
-            self.open_path(format_args!("{pid}/task"), flags).map_err(in_call("openat"))?;
+        let path = Path::of(pid).text(b"/task");
+        let listing = self.open_path(&path, flags).map_err(in_call("openat"))?;
         let mut buffer = vec![0; 32 << 10];
         let mut ids = Vec::new();
         loop {
@@ -216,8 +227,8 @@ impl Kernel for Procfs {
     }
 
     fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, FailedCall> {
-        let path = format_args!("{pid}/task/{tid}/stat");
-        let file = self.open_path(path, libc::O_RDONLY).map_err(in_call("openat"))?;
+        let path = Path::of(pid).text(b"/task/").number(tid).text(b"/stat");
+        let file = self.open_path(&path, libc::O_RDONLY).map_err(in_call("openat"))?;
         File::from(file).read_at(buffer, 0).map_err(errno_of).map_err(in_call("read"))
     }
 
@@ -249,16 +260,41 @@ impl Kernel for Procfs {
     }
 }
 
-/// A short path relative to /proc, spelt without allocation.
+/// A path below /proc with numbers in it, spelt without allocation or the formatting machinery: two
+/// are made for each process.
 struct Path {
+    /// Ends in zeros; the longest path here has 38 bytes.
     bytes: [u8; 48],
+    length: usize,
 }
 
 impl Path {
-    fn new(text: std::fmt::Arguments<'_>) -> Result<Self, Errno> {
-        let mut bytes = [0; 48];
-        bytes.as_mut_slice().write_fmt(text).map_err(errno_of)?;
-        Ok(Self { bytes })
+    fn of(pid: u32) -> Self {
+        Self { bytes: [0; 48], length: 0 }.number(pid)
+    }
+
+    fn text(mut self, text: &[u8]) -> Self {
+        let end = self.length.saturating_add(text.len());
+        if let Some(room) = self.bytes.get_mut(self.length..end) {
+            room.copy_from_slice(text);
+            self.length = end;
+        }
+        self
+    }
+
+    fn number(self, mut number: u32) -> Self {
+        let mut digits = [0_u8; 10];
+        let mut start = digits.len();
+        loop {
+            start = start.saturating_sub(1);
+            if let (Some(digit), Ok(value)) = (digits.get_mut(start), u8::try_from(number % 10)) {
+                *digit = b'0'.saturating_add(value);
+            }
+            number /= 10;
+            if number == 0 {
+                return self.text(digits.get(start..).unwrap_or_default());
+            }
+        }
     }
 
     fn as_c_str(&self) -> Result<&CStr, Errno> {

@@ -110,6 +110,7 @@ pub struct World {
     pub files: HashMap<String, Vec<u8>>,
     pub links: HashMap<String, String>,
     pub magic: u64,
+    pub capabilities: u64,
     pub processors: usize,
     pub log: Vec<Call>,
     births: u32,
@@ -128,7 +129,7 @@ impl World {
             ("self/mountinfo", "22 1 0:21 / /proc rw - proc proc rw\n"),
             ("sys/kernel/random/boot_id", "d9a0c4de-0000-4000-8000-000000000000\n"),
             ("sys/kernel/overflowuid", "65534\n"),
-            ("thread-self/status", "Gid:\t5\t5\t5\t5\nGroups:\t7 \nCapEff:\t0000000000000000\n"),
+            ("thread-self/status", "Gid:\t5\t5\t5\t5\nGroups:\t7 \n"),
         ] {
             world.files.insert(path.into(), text.into());
         }
@@ -307,6 +308,10 @@ impl Kernel for Model<'_> {
 
     fn effective_uid(&self) -> u32 {
         OWN_UID
+    }
+
+    fn effective_capabilities(&self) -> Result<u64, Errno> {
+        Ok(self.world().capabilities)
     }
 
     fn ticks_per_second(&self) -> u64 {
