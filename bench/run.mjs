@@ -1,4 +1,4 @@
-// The benchmark: `pnpm bench [--rounds R] [--sizes N,N,…] [--only NAME,NAME]`. Every contender is a process
+// The benchmark: `pnpm bench [--rounds R] [--sizes N,N,…] [--only NAME;NAME]`. Every contender is a process
 // of its own and takes one census a round, one after the other, so that all of them see the same machine;
 // figures are medians over the rounds of the ratio to a C program that makes the same reads and nothing
 // else. Absolute times on a shared machine drift; ratios of one round do not.
@@ -30,11 +30,12 @@ const SIZES = values.sizes.split(",").map(Number);
 const CACHED_FOR = { systeminformation: 510 };
 const IDENTITIES = 500;
 
-const js = (name, env = {}) => ({ command: [process.execPath, `${HERE}contender.mjs`, name], env });
+const js = (name, launcher = []) => ({ command: [...launcher, process.execPath, `${HERE}contender.mjs`, name] });
 const CONTENDERS = {
   floor: { command: [`${BUILD}/floor`] },
   "proc-safe": js("proc-safe"),
-  "proc-safe, one thread": js("proc-safe", { PROC_SAFE_THREADS: "1" }),
+  // With one processor to run on it starts no thread.
+  "proc-safe, one thread": js("proc-safe", ["taskset", "--cpu-list", "1"]),
   sysinfo: { command: [`${HERE}sysinfo/target/release/proc-safe-bench-sysinfo`] },
   psutil: { command: ["python3", `${HERE}contender.py`], env: { PYTHONPATH: `${BUILD}/python` } },
   ps: js("ps"),
@@ -44,7 +45,7 @@ const CONTENDERS = {
   systeminformation: js("systeminformation"),
 };
 const chosen = Object.keys(CONTENDERS).filter(
-  (name) => name === "floor" || values.only === undefined || values.only.split(",").includes(name),
+  (name) => name === "floor" || values.only === undefined || values.only.split(";").includes(name),
 );
 
 await build();

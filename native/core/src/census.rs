@@ -133,11 +133,7 @@ fn settle_parents(
     // Parents that exist but have no row to give: hidden ones.
     let mut settled = HashSet::new();
     for _ in 0..PARENT_ROUNDS {
-        let orphans: Vec<u32> = rows
-            .iter()
-            .filter(|row| parent_is_missing(rows, row, &settled))
-            .map(|r| r.pid)
-            .collect();
+        let orphans = orphans_of(rows, &settled);
         if orphans.is_empty() {
             break;
         }
@@ -160,10 +156,19 @@ fn settle_parents(
     Ok(())
 }
 
-fn parent_is_missing(rows: &[Snapshot], row: &Snapshot, settled: &HashSet<u32>) -> bool {
-    row.parent_pid.is_some_and(|parent| {
-        parent != 0 && !settled.contains(&parent) && find(rows, parent).is_err()
-    })
+/// Pids of the rows whose parent has no row.
+fn orphans_of(rows: &[Snapshot], settled: &HashSet<u32>) -> Vec<u32> {
+    let mut orphans = Vec::new();
+    let mut known = 0; // siblings stand together: most parents were found a row before
+    for row in rows {
+        match row.parent_pid {
+            None => {}
+            Some(parent) if parent == known || settled.contains(&parent) => {}
+            Some(parent) if parent == 0 || find(rows, parent).is_ok() => known = parent,
+            Some(_) => orphans.push(row.pid),
+        }
+    }
+    orphans
 }
 
 fn find(rows: &[Snapshot], pid: u32) -> Result<usize, usize> {

@@ -1,5 +1,8 @@
 //! The facts of a process as plain records. No I/O, no policy.
 
+/// A kernel's short name, as bytes. Those of programs fit without an allocation.
+pub type Name = smallvec::SmallVec<[u8; 16]>;
+
 /// Whether the effective user of a process is the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
@@ -38,7 +41,7 @@ pub struct Snapshot {
     /// The effective user id.
     pub uid: Option<u32>,
     /// The kernel's short name, as bytes.
-    pub name: Option<Box<[u8]>>,
+    pub name: Option<Name>,
     /// What the scheduler may do with it.
     pub state: Option<State>,
     /// Its teardown has begun; it will not run user code again.

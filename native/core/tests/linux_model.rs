@@ -43,7 +43,7 @@ fn world_with(pid: u32) -> World {
 
 /// The row says what one birth in the history said at one instant.
 fn assert_unmixed(world: &World, row: &Snapshot) {
-    let Some(name) = &row.name else {
+    let Some(name) = row.name.as_deref() else {
         assert_eq!(row, &Snapshot { uid: row.uid, owner: row.owner, ..Snapshot::bare(row.pid) });
         return;
     };

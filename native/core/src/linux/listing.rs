@@ -26,29 +26,32 @@ const HELPER_STACK: usize = 128 << 10;
 /// The first failure of any thread; there is no partial list.
 pub fn read_listed<K: Kernel>(
     kernel: &K,
-    read_row: impl Fn(u32) -> Result<Option<Snapshot>, Error> + Sync,
+    read_row: impl Fn(&K, u32) -> Result<Option<Snapshot>, Error> + Sync,
 ) -> Result<Vec<Snapshot>, Error> {
     let listing = kernel.open_listing().map_err(|errno| failed("openat", errno, None))?;
-    let batches = Batches { kernel, listing: Mutex::new(listing), stopped: AtomicBool::new(false) };
+    let batches = Batches { listing: Mutex::new(listing), stopped: AtomicBool::new(false) };
     let mut rows = Vec::new();
     let mut pids = Vec::new();
     for _ in 0..BATCHES_ALONE {
-        if !batches.read_next(&mut pids, &mut rows, &read_row)? {
+        if !batches.read_next(kernel, &mut pids, &mut rows, &read_row)? {
             return Ok(rows);
         }
     }
     let helpers = kernel.processors().min(MOST_THREADS).saturating_sub(1);
+    let help = || {
+        let own = kernel.for_helper();
+        batches.read_rest(own.as_ref().unwrap_or(kernel), &read_row)
+    };
     thread::scope(|scope| {
-        let work = || batches.read_rest(&read_row);
         // Where the system grants no thread, the census takes longer and is the same.
         let helpers: Vec<_> = (0..helpers)
             .map_while(|_| {
                 let helper =
                     thread::Builder::new().name("proc-safe".into()).stack_size(HELPER_STACK);
-                helper.spawn_scoped(scope, move || guarded(work)).ok()
+                helper.spawn_scoped(scope, || guarded(help)).ok()
             })
             .collect();
-        let own = work();
+        let own = batches.read_rest(kernel, &read_row);
         rows.extend(own?);
         for helper in helpers {
             let theirs = helper.join().unwrap_or_else(|_| Err(Error::Panic("a helper".into())));
@@ -59,37 +62,38 @@ pub fn read_listed<K: Kernel>(
 }
 
 /// What is left of one listing.
-struct Batches<'a, K: Kernel> {
-    kernel: &'a K,
+struct Batches<K: Kernel> {
     listing: Mutex<K::Listing>,
     /// A thread has failed: the others need not go on.
     stopped: AtomicBool,
 }
 
-impl<K: Kernel> Batches<'_, K> {
+impl<K: Kernel> Batches<K> {
     fn read_rest(
         &self,
-        read_row: &impl Fn(u32) -> Result<Option<Snapshot>, Error>,
+        kernel: &K,
+        read_row: &impl Fn(&K, u32) -> Result<Option<Snapshot>, Error>,
     ) -> Result<Vec<Snapshot>, Error> {
         let mut rows = Vec::new();
         let mut pids = Vec::new();
-        while self.read_next(&mut pids, &mut rows, read_row)? {}
+        while self.read_next(kernel, &mut pids, &mut rows, read_row)? {}
         Ok(rows)
     }
 
     /// Lists one batch and reads it; `false` at the end.
     fn read_next(
         &self,
+        kernel: &K,
         pids: &mut Vec<u32>,
         rows: &mut Vec<Snapshot>,
-        read_row: &impl Fn(u32) -> Result<Option<Snapshot>, Error>,
+        read_row: &impl Fn(&K, u32) -> Result<Option<Snapshot>, Error>,
     ) -> Result<bool, Error> {
-        let outcome = self.list_next(pids).and_then(|more| {
+        let outcome = self.list_next(kernel, pids).and_then(|more| {
             for &pid in pids.iter() {
                 if self.stopped.load(Ordering::Relaxed) {
                     return Ok(false);
                 }
-                rows.extend(read_row(pid)?);
+                rows.extend(read_row(kernel, pid)?);
             }
             Ok(more)
         });
@@ -99,11 +103,11 @@ impl<K: Kernel> Batches<'_, K> {
         outcome
     }
 
-    fn list_next(&self, pids: &mut Vec<u32>) -> Result<bool, Error> {
+    fn list_next(&self, kernel: &K, pids: &mut Vec<u32>) -> Result<bool, Error> {
         let mut buffer = [0; BATCH];
         let length = {
             let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
-            self.kernel.read_listing(&mut listing, &mut buffer)
+            kernel.read_listing(&mut listing, &mut buffer)
         };
         let length = length.map_err(|errno| failed("getdents64", errno, None))?;
         pids.clear();

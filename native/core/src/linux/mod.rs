@@ -15,17 +15,24 @@ use crate::error::{Errno, Error, FailedCall};
 use crate::facts::{Identity, Origin, Owner, Snapshot};
 use birth::{BirthClock, ClockSample};
 use ground::Ground;
-use process::{Process, Reading, Want};
+use process::{Process, Reading, Want, read_process};
 
 /// The kernel reads that the census is made of. Paths are relative to the checked /proc. The threads
 /// of one call share it.
-pub trait Kernel: Sync {
+pub trait Kernel: Sync + Sized {
     /// An open /proc/pid/stat: it stays bound to one process, whatever becomes of the number.
     type StatFile;
     /// An open listing of /proc.
     type Listing: Send;
     /// An open pidfd: it stays bound to one process, whatever becomes of the number.
     type PidFd;
+
+    /// The same /proc through a descriptor of its own, for another thread of the call: threads that
+    /// count their uses of one open file wait for each other's caches. `None` where there is none to
+    /// be had.
+    fn for_helper(&self) -> Option<Self> {
+        None
+    }
 
     /// getpid(2).
     fn own_pid(&self) -> u32;
@@ -120,7 +127,7 @@ impl<'a, K: Kernel> Linux<'a, K> {
         if pid == 0 || pid > GREATEST_PID {
             return Ok(Reading::Absent);
         }
-        process::read_process(self.kernel, pid, want)
+        read_process(self.kernel, pid, want)
     }
 
     /// The row of a reading; `None` if the process is proved absent.
@@ -196,9 +203,9 @@ impl<K: Kernel> Host for Linux<'_, K> {
     fn read_all(&self, visibility: Visibility, deadline: Deadline) -> Result<Vec<Snapshot>, Error> {
         // Asked before and after: whatever one remount does meanwhile, one of the two sees it.
         self.refuse_hidden(visibility)?;
-        let rows = listing::read_listed(self.kernel, |pid| {
+        let rows = listing::read_listed(self.kernel, |kernel, pid| {
             deadline.check()?;
-            self.row(pid, self.read(pid, Want::Row)?)
+            self.row(pid, read_process(kernel, pid, Want::Row)?)
         })?;
         self.refuse_hidden(visibility)?;
         Ok(rows)

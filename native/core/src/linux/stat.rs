@@ -1,12 +1,14 @@
 //! /proc/pid/stat: its bytes and what they mean (proc_pid_stat(5)). Pure.
 
+use crate::facts::Name;
+
 /// What one read of a stat file says of one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Field 1: the pid, or the thread id.
     pub pid: u32,
     /// Field 2: the name, unescaped by the kernel; at most 63 bytes.
-    pub name: Box<[u8]>,
+    pub name: Name,
     /// Field 3: the scheduler's letter.
     pub state: u8,
     /// Field 4: the real parent's process; 0 outside the reader's pid namespace.
@@ -55,8 +57,8 @@ impl Stat {
     }
 }
 
-/// The longest name that the kernel prints is 63 bytes, behind a pid of at most ten digits and ` (`.
-const NAME_WINDOW: usize = 128;
+/// Where the name has ended: it has 63 bytes at most, behind a pid of ten digits at most and ` (`.
+const NAME_WINDOW: usize = 10 + 2 + 63 + 1;
 
 /// Reads the bytes of one stat file; `None` if they do not have the documented form.
 ///
@@ -88,7 +90,7 @@ pub fn parse_stat(bytes: &[u8]) -> Option<Stat> {
     let exit_signal = fields.signed()?;
     Some(Stat {
         pid,
-        name: name.into(),
+        name: Name::from_slice(name),
         state,
         parent_pid,
         process_group,
@@ -107,6 +109,7 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     /// Digits, without a sign.
+    #[inline]
     fn number(&mut self) -> Option<u64> {
         let mut value = 0_u64;
         let mut length = 0_usize;
@@ -130,10 +133,12 @@ impl Fields<'_> {
         Some(value)
     }
 
+    #[inline]
     fn unsigned(&mut self) -> Option<u32> {
         self.number()?.try_into().ok()
     }
 
+    #[inline]
     fn signed(&mut self) -> Option<i32> {
         let negative = self.minus();
         let value = i64::try_from(self.number()?).ok()?;
@@ -146,19 +151,34 @@ impl Fields<'_> {
         Some(letter)
     }
 
-    /// Passes over numbers.
-    fn skip(&mut self, count: usize) -> Option<()> {
-        for _ in 0..count {
-            self.minus();
-            let length = self.rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            if length == 0 {
+    /// Passes over numbers, eight bytes at a time: most of the text is passed over, and one branch a
+    /// byte would cost as much as all the rest of a row.
+    fn skip(&mut self, count: u32) -> Option<()> {
+        let mut left = count;
+        let mut after_space = true;
+        let mut rest = self.rest;
+        loop {
+            let word = Word::at(rest)?;
+            let spaces = word.equal(b' ');
+            if spaces | word.equal(b'-') | word.digits() != TOPS {
                 return None;
             }
-            self.advance(length)?;
+            // A space at the start or behind another is an empty field.
+            if spaces & (spaces << 8 | u64::from(after_space) << 7) != 0 {
+                return None;
+            }
+            after_space = spaces >> 63 == 1;
+            let here = spaces.count_ones();
+            if here >= left {
+                self.rest = rest.get(nth_byte(spaces, left).saturating_add(1)..)?;
+                return Some(());
+            }
+            left = left.saturating_sub(here);
+            rest = rest.get(8..)?;
         }
-        Some(())
     }
 
+    #[inline]
     fn minus(&mut self) -> bool {
         match self.rest.strip_prefix(b"-") {
             Some(rest) => {
@@ -169,6 +189,7 @@ impl Fields<'_> {
         }
     }
 
+    #[inline]
     fn advance(&mut self, length: usize) -> Option<()> {
         let rest = self.rest.get(length..)?;
         self.rest = if rest.is_empty() { rest } else { rest.strip_prefix(b" ")? };
@@ -176,9 +197,54 @@ impl Fields<'_> {
     }
 }
 
+/// The top bit of each byte of a word.
+const TOPS: u64 = 0x8080_8080_8080_8080;
+
+/// Eight bytes of text, the first lowest.
+#[derive(Clone, Copy)]
+struct Word(u64);
+
+impl Word {
+    /// The first eight bytes; what is missing of them reads as digits.
+    fn at(text: &[u8]) -> Option<Self> {
+        if let Some(bytes) = text.first_chunk() {
+            return Some(Self(u64::from_le_bytes(*bytes)));
+        }
+        let mut bytes = [b'0'; 8];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Self(u64::from_le_bytes(bytes)))
+    }
+
+    const fn all(byte: u8) -> u64 {
+        u64::from_le_bytes([byte; 8])
+    }
+
+    /// The top bits of the bytes that are this one.
+    const fn equal(self, byte: u8) -> u64 {
+        let difference = self.0 ^ Self::all(byte);
+        let low = (difference & !TOPS).wrapping_add(!TOPS);
+        !(low | difference) & TOPS
+    }
+
+    /// The top bits of the bytes that are digits.
+    const fn digits(self) -> u64 {
+        let value = self.0 ^ Self::all(b'0');
+        let low = (value & !TOPS).wrapping_add(Self::all(0x7f - 9));
+        !(low | value) & TOPS
+    }
+}
+
+/// The index of the byte whose top bit is the `count`-th that is set.
+fn nth_byte(mut tops: u64, count: u32) -> usize {
+    for _ in 1..count {
+        tops &= tops.wrapping_sub(1);
+    }
+    usize::try_from(tops.trailing_zeros() / 8).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Stat, parse_stat};
+    use super::{Name, Stat, Word, nth_byte, parse_stat};
     use proptest::prelude::{ProptestConfig, any, prop, prop_assert, prop_assert_eq, proptest};
 
     const TAIL: &str = "S 5933 5933 2816 34816 5933 4194304 36 0 0 0 1 2 0 0 20 0 3 0 293733 2400256 \
@@ -192,7 +258,7 @@ mod tests {
     fn fields_stand_where_the_manual_says() {
         let expected = Stat {
             pid: 5946,
-            name: (*b"d2").into(),
+            name: Name::from_slice(b"d2"),
             state: b'S',
             parent_pid: 5933,
             process_group: 5933,
@@ -269,8 +335,40 @@ mod tests {
         }
     }
 
+    #[test]
+    fn words_know_their_bytes() {
+        for byte in 0..=u8::MAX {
+            for at in 0..8 {
+                let mut bytes = *b"0 -9x /:";
+                bytes[at] = byte;
+                let word = Word(u64::from_le_bytes(bytes));
+                for (index, &one) in bytes.iter().enumerate() {
+                    let top = |tops: u64| tops >> (8 * index + 7) & 1 == 1;
+                    assert_eq!(top(word.equal(b' ')), one == b' ');
+                    assert_eq!(top(word.equal(b'-')), one == b'-');
+                    assert_eq!(top(word.digits()), one.is_ascii_digit());
+                }
+            }
+        }
+        assert_eq!([1, 2, 3].map(|count| nth_byte(0x8000_0080_0000_8000, count)), [1, 4, 7]);
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn fields_of_any_width_are_found(widths in prop::collection::vec(0_usize..20, 49)) {
+            let number = |width: usize| "9".repeat(width.max(1));
+            let mut fields: Vec<String> = widths.iter().map(|&width| number(width)).collect();
+            for (index, value) in [(0, "11"), (1, "12"), (2, "13"), (5, "14"), (16, "15"), (18, "16"), (34, "-1")] {
+                fields[index] = value.into();
+            }
+            let text = format!("7 (n) R {}\n", fields.join(" "));
+            let stat = parse_stat(text.as_bytes()).unwrap();
+            let numbers = (stat.parent_pid, stat.process_group, stat.session, stat.flags, stat.threads);
+            prop_assert_eq!(numbers, (11, 12, 13, 14, 15));
+            prop_assert_eq!((stat.start_ticks, stat.exit_signal), (16, -1));
+        }
 
         #[test]
         fn any_name_is_returned_as_it_is(name in prop::collection::vec(any::<u8>(), 0..64)) {

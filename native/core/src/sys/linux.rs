@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString, OsString};
 use std::fs::File;
 use std::io::Read as _;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
@@ -40,16 +40,15 @@ fn hold() -> Result<&'static Held, Error> {
     if let Some(held) = *shared {
         // Someone in this process may have closed a descriptor that is not theirs, and the number
         // may be another file's now. It is not ours to close then.
-        if file_id(held.procfs.directory) == Ok(held.file) {
+        if file_id(held.procfs.directory.as_raw_fd()) == Ok(held.file) {
             return Ok(held);
         }
     }
     let directory = open(libc::AT_FDCWD, c"/proc", libc::O_PATH | libc::O_DIRECTORY);
     let directory = directory.map_err(no_procfs)?;
-    let procfs = Procfs { directory: directory.as_raw_fd() };
+    let file = file_id(directory.as_raw_fd()).map_err(|errno| failed("fstat", errno))?;
+    let procfs = Procfs { directory };
     let ground = Ground::check(&procfs)?;
-    let file = file_id(procfs.directory).map_err(|errno| failed("fstat", errno))?;
-    let _kept_for_life = directory.into_raw_fd();
     let held: &'static Held = Box::leak(Box::new(Held { procfs, ground, file }));
     *shared = Some(held);
     Ok(held)
@@ -69,15 +68,15 @@ fn failed(syscall: &'static str, errno: Errno) -> Error {
     Error::System { syscall, errno, pid: None }
 }
 
-/// An `O_PATH` descriptor of /proc, not owned.
+/// An `O_PATH` descriptor of /proc.
 #[derive(Debug)]
 pub struct Procfs {
-    directory: RawFd,
+    directory: OwnedFd,
 }
 
 impl Procfs {
     fn open(&self, path: &CStr, flags: i32) -> Result<OwnedFd, Errno> {
-        open(self.directory, path, flags)
+        open(self.directory.as_raw_fd(), path, flags)
     }
 
     fn open_path(&self, path: &Path, flags: i32) -> Result<OwnedFd, Errno> {
@@ -89,6 +88,11 @@ impl Kernel for Procfs {
     type StatFile = File;
     type Listing = OwnedFd;
     type PidFd = OwnedFd;
+
+    fn for_helper(&self) -> Option<Self> {
+        let flags = libc::O_PATH | libc::O_DIRECTORY;
+        self.open(c".", flags).ok().map(|directory| Self { directory })
+    }
 
     fn own_pid(&self) -> u32 {
         std::process::id()
@@ -118,7 +122,18 @@ impl Kernel for Procfs {
     }
 
     fn processors(&self) -> usize {
-        std::thread::available_parallelism().map_or(1, usize::from)
+        // The standard library would read the cgroup's quota too, at the price of ten processes.
+        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+        let size = std::mem::size_of::<libc::cpu_set_t>();
+        // SAFETY: the kernel writes at most size bytes into set, which outlives the call.
+        if check(unsafe { libc::sched_getaffinity(0, size, set.as_mut_ptr()) }).is_err() {
+            return 1;
+        }
+        // SAFETY: sched_getaffinity(2) succeeded, and what it did not fill is zero.
+        let set = unsafe { set.assume_init() };
+        // SAFETY: CPU_COUNT(3) reads the set that it is given.
+        let count = unsafe { libc::CPU_COUNT(&set) };
+        usize::try_from(count).unwrap_or(1)
     }
 
     fn sample_clocks(&self) -> Result<ClockSample, Errno> {
@@ -130,11 +145,11 @@ impl Kernel for Procfs {
     }
 
     fn file_system_magic(&self) -> Result<u64, Errno> {
-        file_system_magic(self.directory)
+        file_system_magic(self.directory.as_raw_fd())
     }
 
     fn mount_id(&self) -> Result<u64, FailedCall> {
-        let text = self.read_file(&format!("self/fdinfo/{}", self.directory))?;
+        let text = self.read_file(&format!("self/fdinfo/{}", self.directory.as_raw_fd()))?;
         let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(b"mnt_id:"));
         let value = line.and_then(|value| std::str::from_utf8(value).ok());
         let id = value.and_then(|value| value.trim().parse().ok());
@@ -158,15 +173,10 @@ impl Kernel for Procfs {
 
     fn read_link(&self, path: &str) -> Result<String, Errno> {
         let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
-        let mut target = vec![0_u8; 64];
+        let (directory, mut target) = (self.directory.as_raw_fd(), vec![0_u8; 64]);
         // SAFETY: path ends in NUL, target has the length that is passed, both outlive the call.
         let length = unsafe {
-            libc::readlinkat(
-                self.directory,
-                path.as_ptr(),
-                target.as_mut_ptr().cast(),
-                target.len(),
-            )
+            libc::readlinkat(directory, path.as_ptr(), target.as_mut_ptr().cast(), target.len())
         };
         let length = usize::try_from(length).map_err(|_| last_errno())?;
         if length >= target.len() {
@@ -185,7 +195,7 @@ impl Kernel for Procfs {
     }
 
     fn open_stat(&self, pid: u32) -> Result<File, Errno> {
-        self.open_path(&Path::of(pid).text(b"/stat"), libc::O_RDONLY).map(File::from)
+        self.open_path(&Path::of(pid).and(b"/stat"), libc::O_RDONLY).map(File::from)
     }
 
     fn read_stat(&self, file: &File, buffer: &mut [u8]) -> Result<usize, Errno> {
@@ -196,9 +206,10 @@ impl Kernel for Procfs {
     fn directory_uid(&self, pid: u32) -> Result<u32, Errno> {
         let path = Path::of(pid);
         let mut stat = MaybeUninit::<libc::stat>::uninit();
-        let (path, flags) = (path.as_c_str()?.as_ptr(), libc::AT_SYMLINK_NOFOLLOW);
+        let (directory, flags) = (self.directory.as_raw_fd(), libc::AT_SYMLINK_NOFOLLOW);
+        let path = path.as_c_str()?.as_ptr();
         // SAFETY: path ends in NUL and stat is large enough; both outlive the call.
-        check(unsafe { libc::fstatat(self.directory, path, stat.as_mut_ptr(), flags) })?;
+        check(unsafe { libc::fstatat(directory, path, stat.as_mut_ptr(), flags) })?;
         // SAFETY: fstatat(2) succeeded, so it filled the struct.
         Ok(unsafe { stat.assume_init() }.st_uid)
     }
@@ -212,7 +223,7 @@ impl Kernel for Procfs {
 
     fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, FailedCall> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        let path = Path::of(pid).text(b"/task");
+        let path = Path::of(pid).and(b"/task");
         let listing = self.open_path(&path, flags).map_err(in_call("openat"))?;
         let mut buffer = vec![0; 32 << 10];
         let mut ids = Vec::new();
@@ -227,7 +238,9 @@ impl Kernel for Procfs {
     }
 
     fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, FailedCall> {
-        let path = Path::of(pid).text(b"/task/").number(tid).text(b"/stat");
+        let mut path = Path::of(pid).and(b"/task/");
+        path.number(tid);
+        path.text(b"/stat");
         let file = self.open_path(&path, libc::O_RDONLY).map_err(in_call("openat"))?;
         File::from(file).read_at(buffer, 0).map_err(errno_of).map_err(in_call("read"))
     }
@@ -270,31 +283,37 @@ struct Path {
 
 impl Path {
     fn of(pid: u32) -> Self {
-        Self { bytes: [0; 48], length: 0 }.number(pid)
+        let mut path = Self { bytes: [0; 48], length: 0 };
+        path.number(pid);
+        path
     }
 
-    fn text(mut self, text: &[u8]) -> Self {
+    fn and(mut self, text: &[u8]) -> Self {
+        self.text(text);
+        self
+    }
+
+    fn text(&mut self, text: &[u8]) {
         let end = self.length.saturating_add(text.len());
         if let Some(room) = self.bytes.get_mut(self.length..end) {
             room.copy_from_slice(text);
             self.length = end;
         }
-        self
     }
 
-    fn number(self, mut number: u32) -> Self {
+    fn number(&mut self, mut number: u32) {
         let mut digits = [0_u8; 10];
         let mut start = digits.len();
-        loop {
-            start = start.saturating_sub(1);
-            if let (Some(digit), Ok(value)) = (digits.get_mut(start), u8::try_from(number % 10)) {
-                *digit = b'0'.saturating_add(value);
-            }
+        for (index, digit) in digits.iter_mut().enumerate().rev() {
+            let [value, ..] = (number % 10).to_le_bytes();
+            *digit = b'0'.wrapping_add(value);
+            start = index;
             number /= 10;
             if number == 0 {
-                return self.text(digits.get(start..).unwrap_or_default());
+                break;
             }
         }
+        self.text(digits.get(start..).unwrap_or_default());
     }
 
     fn as_c_str(&self) -> Result<&CStr, Errno> {
