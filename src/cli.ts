@@ -1,13 +1,16 @@
 #!/usr/bin/env node
 // The command line: a face of the public API, nothing more.
 
-import { parseArgs } from "node:util";
+import { parseArgs, styleText } from "node:util";
 import { ProcSafeError } from "./errors.js";
 import { escapeControls } from "./escape.js";
+import { readProcessIdentity } from "./identity.js";
 import { listProcesses } from "./inspect.js";
 import { nativeStatus } from "./native-status.js";
-import { formatTable } from "./table.js";
+import { cut, formatTable } from "./table.js";
 import type { Column } from "./table.js";
+import { buildForest, findNode } from "./tree.js";
+import type { TreeNode } from "./tree.js";
 import type { ProcessSnapshot } from "./types.js";
 
 const HELP = `Usage: proc-safe <command> [options]
@@ -16,8 +19,15 @@ const HELP = `Usage: proc-safe <command> [options]
     --pid N       only process N; may be given more than once
     --visible     leave out what is hidden from you, instead of failing
     --json        print the rows of listProcesses() as one JSON document
+  tree [PID]      print who started whom, of all processes or below PID
+    --visible     as above
+  identity PID    say which process PID is
+    --json        print the object of readProcessIdentity()
   status          say whether the native binding is usable
-    --json        print the object of nativeStatus() as one JSON document
+    --json        print the object of nativeStatus()
+
+A dash stands for what was not observed. Colours appear on a terminal only,
+and never while NO_COLOR is set.
 
 Exit status: 0 done, 1 an asked process is absent, 2 wrong usage,
 3 the census failed (code and message on standard error).
@@ -28,38 +38,39 @@ class UsageError extends Error {}
 
 function main(words: readonly string[]): number {
   const [command, ...rest] = words;
-  if (command === undefined || command === "--help" || command === "-h" || command === "help") {
-    (command === undefined ? process.stderr : process.stdout).write(HELP);
-    return command === undefined ? 2 : 0;
+  switch (command) {
+    case undefined:
+      process.stderr.write(HELP);
+      return 2;
+    case "--help":
+    case "-h":
+    case "help":
+      process.stdout.write(HELP);
+      return 0;
+    case "list":
+      return list(rest);
+    case "tree":
+      return tree(rest);
+    case "identity":
+      return identity(rest);
+    case "status":
+      return status(rest);
+    default:
+      throw new UsageError(`there is no command "${command}"`);
   }
-  if (command === "list") return list(rest);
-  if (command === "status") return status(rest);
-  throw new UsageError(`there is no command "${command}"`);
 }
 
 function list(words: readonly string[]): number {
-  const { pid, json, visible } = parse(words, {
+  const { values } = parse(words, {
     pid: { type: "string", multiple: true },
     json: { type: "boolean" },
     visible: { type: "boolean" },
   });
-  const pids = (pid as string[] | undefined)?.map(parsePid);
-  const rows = listProcesses({ pids, ...(visible === true && { visibility: "visible" }) });
-  if (json === true) printJson(rows);
-  else print(formatTable(columns(rows), process.stdout.columns ?? Infinity));
+  const pids = (values["pid"] as string[] | undefined)?.map(parsePid);
+  const rows = listProcesses({ pids, visibility: values["visible"] === true ? "visible" : "all" });
+  if (values["json"] === true) printJson(rows);
+  else print(formatTable(columns(rows), width(), (head) => paint("bold", head)));
   return pids === undefined || rows.length === new Set(pids).size ? 0 : 1;
-}
-
-function status(words: readonly string[]): number {
-  const { json } = parse(words, { json: { type: "boolean" } });
-  const report = nativeStatus();
-  if (json === true) printJson(report);
-  else {
-    const { error, ...facts } = report;
-    print(Object.entries(facts).map(([key, value]) => `${key.padEnd(8)} ${escapeControls(value)}`));
-    if (error !== undefined) print([`error    ${error.code}: ${error.message}`]);
-  }
-  return report.state === "ready" ? 0 : 3;
 }
 
 function columns(rows: readonly ProcessSnapshot[]): Column[] {
@@ -68,7 +79,8 @@ function columns(rows: readonly ProcessSnapshot[]): Column[] {
     align: Column["align"],
     optional: number,
     cell: (row: ProcessSnapshot) => string | number | undefined,
-  ): Column => ({ title, align, optional, cells: rows.map((row) => String(cell(row) ?? "-")) });
+    colour?: Column["paint"],
+  ): Column => ({ title, align, optional, cells: rows.map((row) => String(cell(row) ?? "-")), paint: colour });
   return [
     column("PID", "right", 0, (row) => row.pid),
     column("PPID", "right", 1, (row) => row.parentPid),
@@ -76,10 +88,68 @@ function columns(rows: readonly ProcessSnapshot[]): Column[] {
     column("SID", "right", 5, (row) => row.sessionId),
     column("UID", "right", 3, (row) => row.uid),
     column("OWNER", "left", 6, (row) => row.owner),
-    column("STATE", "left", 2, stateOf),
+    column("STATE", "left", 2, stateOf, (text, row) => paintState(rows[row], text)),
     column("STARTED", "left", 7, (row) => row.identity && localTime(row.identity.startTimeMicros)),
-    column("NAME", "left", 0, (row) => row.name === undefined ? undefined : escapeControls(row.name)),
+    column("NAME", "left", 0, nameOf),
   ];
+}
+
+function tree(words: readonly string[]): number {
+  const { values, positionals } = parse(words, { visible: { type: "boolean" } }, 1);
+  const [word] = positionals;
+  const pid = word === undefined ? undefined : parsePid(word);
+  const rows = listProcesses({ visibility: values["visible"] === true ? "visible" : "all" });
+  const forest = buildForest(rows);
+  const top = pid === undefined ? undefined : findNode(forest, pid);
+  if (pid !== undefined && top === undefined) return 1;
+  const digits = String(rows.at(-1)?.pid ?? 0).length;
+  for (const node of top === undefined ? forest : [top]) printBranch(node, digits);
+  return 0;
+}
+
+/** One line a process: its pid, its place, its name, and its state unless that is running. */
+function printBranch(top: TreeNode, digits: number): void {
+  const lines: string[] = [];
+  const stack: { node: TreeNode; own: string; below: string }[] = [{ node: top, own: "", below: "" }];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { node, own, below } = next;
+    const place = `${String(node.row.pid).padStart(digits)}  ${own}`;
+    const text = cut(nameOf(node.row) ?? "-", Math.max(1, width() - place.length));
+    const state = stateOf(node.row);
+    const note = state === "running" ? "" : ` (${state ?? "unknown"})`;
+    lines.push(place + text + paintState(node.row, note));
+    const last = node.children.length - 1;
+    for (const [index, child] of [...node.children.entries()].toReversed()) {
+      const [branch, trunk] = index === last ? ["└─ ", "   "] : ["├─ ", "│  "];
+      stack.push({ node: child, own: below + branch, below: below + trunk });
+    }
+  }
+  print(lines);
+}
+
+function identity(words: readonly string[]): number {
+  const { values, positionals } = parse(words, { json: { type: "boolean" } }, 1);
+  if (positionals[0] === undefined) throw new UsageError("identity needs a PID");
+  const found = readProcessIdentity(parsePid(positionals[0]));
+  if (values["json"] === true) printJson(found);
+  else if (found !== null) {
+    const started = localTime(found.startTimeMicros);
+    printFacts({ ...found, startTimeMicros: `${found.startTimeMicros} (${started})` });
+  }
+  return found === null ? 1 : 0;
+}
+
+function status(words: readonly string[]): number {
+  const { values } = parse(words, { json: { type: "boolean" } });
+  const report = nativeStatus();
+  const { error, ...facts } = report;
+  if (values["json"] === true) printJson(report);
+  else printFacts({ ...facts, ...(error !== undefined && { error: `${error.code}: ${error.message}` }) });
+  return report.state === "ready" ? 0 : 3;
+}
+
+function nameOf(row: ProcessSnapshot): string | undefined {
+  return row.name === undefined ? undefined : escapeControls(row.name);
 }
 
 function stateOf(row: ProcessSnapshot): string | undefined {
@@ -95,14 +165,22 @@ function localTime(micros: number): string {
   return `${day} ${[date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":")}`;
 }
 
-type OptionTable = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>["options"]>;
+type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>["options"]>;
 
-function parse(words: readonly string[], options: OptionTable): Record<string, unknown> {
+function parse(
+  words: readonly string[],
+  options: Options,
+  most = 0,
+): { values: Record<string, unknown>; positionals: string[] } {
+  let parsed: ReturnType<typeof parseArgs>;
   try {
-    return parseArgs({ args: [...words], options, strict: true, allowPositionals: false }).values;
+    parsed = parseArgs({ args: [...words], options, strict: true, allowPositionals: true });
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
+  const extra = parsed.positionals[most];
+  if (extra !== undefined) throw new UsageError(`"${extra}" is one word too many`);
+  return parsed;
 }
 
 function parsePid(word: string): number {
@@ -111,8 +189,34 @@ function parsePid(word: string): number {
   return pid;
 }
 
+function width(): number {
+  return process.stdout.isTTY ? process.stdout.columns : Infinity;
+}
+
+const COLOURS: Readonly<Record<string, "red" | "yellow" | "magenta">> = {
+  zombie: "red",
+  stopped: "yellow",
+  exiting: "magenta",
+};
+
+function paintState(row: ProcessSnapshot | undefined, text: string): string {
+  const colour = row === undefined ? undefined : COLOURS[stateOf(row) ?? ""];
+  return colour === undefined ? text : paint(colour, text);
+}
+
+function paint(style: Parameters<typeof styleText>[0], text: string): string {
+  const { NO_COLOR, TERM } = process.env;
+  const plain = !process.stdout.isTTY || (NO_COLOR ?? "") !== "" || TERM === "dumb";
+  return plain || text === "" ? text : styleText(style, text);
+}
+
 function print(lines: readonly string[]): void {
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
+}
+
+function printFacts(facts: Readonly<Record<string, unknown>>): void {
+  const longest = Math.max(...Object.keys(facts).map((key) => key.length));
+  print(Object.entries(facts).map(([key, value]) => `${key.padEnd(longest)}  ${escapeControls(String(value))}`));
 }
 
 /** JSON escapes C0 by itself; DEL and C1 can steer a terminal too. */

@@ -1,6 +1,6 @@
 // Columns to rows; native/addon/src/pack.rs is the other half and must change together with this.
 
-import type { PackedCensus } from "./native.js";
+import type { PackedCensus, PackedIdentity } from "./native.js";
 import type { ProcessIdentity, ProcessOwner, ProcessSnapshot, ProcessState } from "./types.js";
 
 // `bits` of a row.
@@ -45,9 +45,24 @@ export function decodeRows([numbers, names, origin]: PackedCensus): readonly Pro
   return Object.freeze(rows);
 }
 
-/** The identity of the only row, frozen; `null` if there is no row. */
-export function decodeIdentity([numbers, , origin]: PackedCensus): ProcessIdentity | null {
-  return numbers.length === 0 ? null : identityAt(numbers, 0, decodeOrigin(origin));
+/** One identity, frozen. */
+export function decodeIdentity(text: PackedIdentity): ProcessIdentity {
+  const end = text.indexOf("\n");
+  const [pid, parentPid, start, sinceBoot, uniqueId, exited] = text.slice(0, end).split(" ");
+  const { startTimeResolutionMicros, bootId, pidNamespace, timeNamespace } = decodeOrigin(text.slice(end + 1));
+  const identity: Mutable<ProcessIdentity> = {
+    pid: Number(pid),
+    parentPid: Number(parentPid),
+    startTimeMicros: Number(start),
+    startTimeResolutionMicros,
+    exited: exited === "1",
+  };
+  if (sinceBoot !== "-") identity.startTimeSinceBootMicros = Number(sinceBoot);
+  if (bootId !== undefined) identity.bootId = bootId;
+  if (uniqueId !== "-" && uniqueId !== undefined) identity.uniqueId = uniqueId;
+  if (pidNamespace !== undefined) identity.pidNamespace = pidNamespace;
+  if (timeNamespace !== undefined) identity.timeNamespace = timeNamespace;
+  return Object.freeze(identity);
 }
 
 // A literal with all its keys is one allocation; adding them one by one is several, and most rows of a
@@ -119,15 +134,20 @@ function identityAt(numbers: Float64Array, at: number, origin: Origin): ProcessI
   return Object.freeze(identity);
 }
 
-/** Lines; an absent fact is empty. */
+let lastOrigin: { readonly text: string; readonly origin: Origin } | undefined;
+
+/** Lines; an absent fact is empty. They hardly ever change in the life of a process. */
 function decodeOrigin(text: string): Origin {
+  if (lastOrigin?.text === text) return lastOrigin.origin;
   const [resolution, bootId = "", pidNamespace = "", timeNamespace = ""] = text.split("\n");
-  return {
+  const origin = {
     startTimeResolutionMicros: Number(resolution),
     ...(bootId !== "" && { bootId }),
     ...(pidNamespace !== "" && { pidNamespace }),
     ...(timeNamespace !== "" && { timeNamespace }),
   };
+  lastOrigin = { text, origin };
+  return origin;
 }
 
 /** An unsigned 64-bit number from its halves. */

@@ -19,5 +19,6 @@ export type { ProcessIdentity } from "./types.js";
  *   `operation-failed`.
  */
 export function readProcessIdentity(pid: number): ProcessIdentity | null {
-  return decodeIdentity(readIdentity(checkPid(pid)));
+  const packed = readIdentity(checkPid(pid));
+  return packed === null ? null : decodeIdentity(packed);
 }

@@ -15,6 +15,12 @@ import { currentTarget } from "./target.js";
  */
 export type PackedCensus = readonly [numbers: Float64Array, names: string, origin: string];
 
+/**
+ * Words: pid, parent pid, start in µs since the epoch and since boot, unique id, 1 if it has exited, with a
+ * dash for what is absent; then the lines of `origin`.
+ */
+export type PackedIdentity = string;
+
 interface Failure {
   readonly code: ProcSafeErrorCode;
   readonly message: string;
@@ -24,12 +30,10 @@ interface Failure {
   readonly reason?: ProcSafeErrorReason;
 }
 
-type Outcome = PackedCensus | Failure;
-
 interface Binding {
   describeBinding(): { version: string; contract: number; supported: boolean };
-  takeCensus(pids: Uint32Array | undefined, timeoutMs: number | undefined, visibleOnly: boolean): Outcome;
-  readIdentity(pid: number): Outcome;
+  takeCensus(pids: Uint32Array | undefined, timeoutMs: number | undefined, visibleOnly: boolean): PackedCensus | Failure;
+  readIdentity(pid: number): PackedIdentity | null | Failure;
 }
 
 const CONTRACT = 1;
@@ -58,14 +62,14 @@ export function takeCensus(
   return unwrap(binding().takeCensus(pids, timeoutMs, visibleOnly));
 }
 
-/** A census of one row that holds an identity, or of none. Arguments are checked by the caller. */
-export function readIdentity(pid: number): PackedCensus {
+/** One identity, or `null` for an absent process. Arguments are checked by the caller. */
+export function readIdentity(pid: number): PackedIdentity | null {
   return unwrap(binding().readIdentity(pid));
 }
 
 /** Turns the failure of a native call into the public error. */
-export function unwrap(result: Outcome): PackedCensus {
-  if (!("code" in result)) return result;
+export function unwrap<T extends PackedCensus | PackedIdentity | null>(result: T | Failure): T {
+  if (!isFailure(result)) return result;
   const { code, message, pid, syscall, errno, reason } = result;
   const name = errno === undefined ? undefined : errnoName(errno);
   const text = name === undefined ? message : `${message}: ${name}`;
@@ -77,6 +81,10 @@ export function unwrap(result: Outcome): PackedCensus {
       ...(reason !== undefined && { reason }),
     },
   });
+}
+
+function isFailure(result: PackedCensus | PackedIdentity | null | Failure): result is Failure {
+  return typeof result === "object" && result !== null && "code" in result;
 }
 
 function errnoName(errno: number): string {

@@ -3,7 +3,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { listProcesses } from "proc-safe";
+import { listProcesses, readProcessIdentity } from "proc-safe";
 import { nativeStatus } from "proc-safe/native";
 import { formatTable } from "../dist/table.js";
 import { whileHeld } from "./support/fixture.ts";
@@ -55,6 +55,11 @@ for (const words of [
   ["list", "--pid", "4294967296"],
   ["list", "--pid"],
   ["list", "1"],
+  ["tree", "x"],
+  ["tree", "1", "2"],
+  ["identity"],
+  ["identity", "x"],
+  ["identity", "1", "2"],
   ["list", "--nope"],
   ["status", "extra"],
 ]) {
@@ -69,10 +74,61 @@ test("help fits a screen", () => {
   for (const word of ["--help", "-h", "help"]) {
     const { status, out, err } = cli([word]);
     expect([status, err]).toEqual([0, ""]);
-    expect(out.split("\n").length).toBeLessThanOrEqual(24);
+    expect(out.split("\n").length).toBeLessThanOrEqual(25);
     expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
   }
 });
+
+test("identity", () => {
+  const { status, out } = cli(["identity", String(process.pid)]);
+  expect(status).toBe(0);
+  expect(out).toMatch(new RegExp(`^pid +${process.pid}$`, "m"));
+  expect(out).toMatch(/^startTimeMicros +\d+ \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\)$/m);
+  const json = cli(["identity", "--json", String(process.pid)]);
+  expect([json.status, JSON.parse(json.out)]).toEqual([0, readProcessIdentity(process.pid)]);
+  expect(cli(["identity", "4294967295"])).toEqual({ status: 1, out: "", err: "" });
+  expect(cli(["identity", "--json", "4294967295"])).toEqual({ status: 1, out: "null\n", err: "" });
+});
+
+nativeTest("tree shows who started whom, and states that are not running", ["linux"], () =>
+  whileHeld(["zombie"], ({ pid, parent }) => {
+    const { status, out } = cli(["tree", String(process.pid)]);
+    const lines = out.trimEnd().split("\n");
+    expect(status).toBe(0);
+    expect(lines[0]).toMatch(new RegExp(`^ *${process.pid}  \\S`));
+    const at = lines.findIndex((line) => line.trimStart().startsWith(`${parent} `));
+    expect(lines[at]).toMatch(/ {2}[├└]─ states$/);
+    expect(lines[at + 1]).toMatch(new RegExp(`^ *${pid}  [│ ] {2}└─ states \\(zombie\\)$`));
+    const all = cli(["tree"]).out;
+    for (const row of listProcesses({ pids: [1, parent, pid] })) expect(all).toMatch(new RegExp(`^ *${row.pid}  `, "m"));
+  }),
+);
+
+test("tree of an absent process is 1", () => {
+  expect(cli(["tree", "4294967295"])).toEqual({ status: 1, out: "", err: "" });
+});
+
+nativeTest("on a terminal: its width, and colours unless NO_COLOR is set", ["linux"], () =>
+  whileHeld(["stopped"], ({ pid }) => {
+    const onTerminal = (words: string, env: Record<string, string> = {}): string => {
+      const line = `stty cols 40; "${process.execPath}" "${CLI}" ${words}`;
+      const { NO_COLOR: _, FORCE_COLOR: __, ...rest } = process.env;
+      const { stdout } = spawnSync("script", ["-qec", line, "/dev/null"], { encoding: "utf8", env: { ...rest, TERM: "xterm", ...env } });
+      return stdout.replaceAll("\r\n", "\n");
+    };
+    const coloured = onTerminal(`list --pid ${pid}`);
+    expect(coloured).toContain("\u001b[33mstopped\u001b[39m");
+    expect(onTerminal(`tree ${pid}`)).toContain("\u001b[33m (stopped)\u001b[39m");
+    for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }] as Record<string, string>[]) {
+      const plain = onTerminal(`list --pid ${pid}`, env);
+      expect(plain).not.toContain("\u001b");
+      expect(plain.trimEnd().split("\n").every((line) => line.length <= 40)).toBe(true);
+      expect(plain).toMatch(/^ *PID .* NAME$/m);
+      expect(plain).not.toContain("STARTED");
+    }
+    expect(cli(["list", "--pid", String(pid)]).out).not.toContain("\u001b");
+  }),
+);
 
 test("status", () => {
   const { status, out } = cli(["status"]);
@@ -118,6 +174,7 @@ test("a table leaves columns out before it cuts the last", () => {
   expect(formatTable(columns, 80)).toEqual(["A  BB  CC   NAME", "1  22  333  abcdefgh"]);
   expect(formatTable(columns, 13)).toEqual(["A  CC   NAME", "1  333  abcd…"]);
   expect(formatTable(columns, 7)).toEqual(["A  NAME", "1  abc…"]);
-  expect(formatTable(columns, 2)).toEqual(["A…", "1…"]);
+  expect(formatTable(columns, 2)).toEqual(["A", "1"]);
+  expect(formatTable(columns, 0)).toEqual(["", ""]);
   expect(formatTable([], 10)).toEqual([""]);
 });

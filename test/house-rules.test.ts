@@ -68,7 +68,7 @@ test("one file loads the binding, and two ask for the platform", () => {
 
 test("imports point down", () => {
   const levels = [
-    ["errors", "escape", "target", "types", "table"],
+    ["errors", "escape", "target", "types", "table", "tree"],
     ["arguments", "native"],
     ["decode", "native-status"],
     ["inspect", "identity"],

@@ -8,10 +8,9 @@ mod pack;
 use napi::Env;
 use napi::bindgen_prelude::{Either, Uint32Array};
 use napi_derive::napi;
-use pack::{Failure, Outcome};
+use pack::{Census, Failure};
 use proc_safe_core::census::{Deadline, Selection, Visibility};
 use proc_safe_core::error::Error;
-use proc_safe_core::facts::{Origin, Snapshot};
 use proc_safe_core::guard::guarded;
 use proc_safe_core::sys;
 use std::time::Duration;
@@ -43,7 +42,7 @@ pub fn take_census<'env>(
     pids: Option<Uint32Array>,
     timeout_ms: Option<f64>,
     visible_only: bool,
-) -> napi::Result<Outcome<'env>> {
+) -> napi::Result<Either<Census<'env>, Failure>> {
     let outcome = guarded(|| {
         let selection = match pids {
             Some(pids) => Selection::Pids(pids.to_vec()),
@@ -52,30 +51,26 @@ pub fn take_census<'env>(
         };
         sys::take_census(selection, Deadline::after(timeout_ms.and_then(duration)))
     });
-    answer(env, outcome)
+    Ok(match outcome {
+        Ok((rows, origin)) => Either::A(pack::pack(env, &rows, origin)?),
+        Err(error) => Either::B(Failure::from(&error)),
+    })
 }
 
-/// Reads one identity: a census of one row, or of none if the process was proved absent.
+/// Reads one identity; null if the process was proved absent.
 #[napi(catch_unwind)]
-pub fn read_identity<'env>(env: &'env Env, pid: u32) -> napi::Result<Outcome<'env>> {
+pub fn read_identity(pid: u32) -> Either<Option<String>, Failure> {
     let outcome = guarded(|| {
-        let Some((identity, origin)) = sys::read_identity(pid)? else {
-            return Ok(Default::default());
-        };
-        let parent_pid = Some(identity.parent_pid);
-        let row = Snapshot { parent_pid, identity: Some(identity), ..Snapshot::bare(pid) };
-        Ok((vec![row], origin))
+        let identity = sys::read_identity(pid)?;
+        Ok(identity.map(|(identity, origin)| pack::describe(&identity, origin)))
     });
-    answer(env, outcome)
+    either(outcome)
 }
 
-fn answer<'env>(
-    env: &'env Env,
-    outcome: Result<(Vec<Snapshot>, Origin), Error>,
-) -> napi::Result<Outcome<'env>> {
+fn either<T>(outcome: Result<T, Error>) -> Either<T, Failure> {
     match outcome {
-        Ok((rows, origin)) => pack::pack(env, &rows, &origin),
-        Err(error) => Ok(Either::B(Failure::from(&error))),
+        Ok(value) => Either::A(value),
+        Err(error) => Either::B(Failure::from(&error)),
     }
 }
 
@@ -87,8 +82,8 @@ fn duration(milliseconds: f64) -> Option<Duration> {
 /// Panics, so that a test can see what becomes of it.
 #[cfg(feature = "test-faults")]
 #[napi(catch_unwind)]
-pub fn panic_now(env: &Env) -> napi::Result<Outcome<'_>> {
+pub fn panic_now() -> Either<Option<String>, Failure> {
     #[allow(clippy::panic)] // the purpose of this function
     let outcome = guarded(|| panic!("a panic that a test asked for"));
-    answer(env, outcome)
+    either(outcome)
 }

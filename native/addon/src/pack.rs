@@ -2,13 +2,10 @@
 //! creating it in JavaScript. `src/decode.ts` is the other half and must change together with this.
 
 use napi::Env;
-use napi::bindgen_prelude::{Either, Float64ArraySlice};
+use napi::bindgen_prelude::Float64ArraySlice;
 use napi_derive::napi;
 use proc_safe_core::error::Error;
-use proc_safe_core::facts::{Origin, Owner, Snapshot, State};
-
-/// A census as columns, or why there is none.
-pub type Outcome<'env> = Either<Census<'env>, Failure>;
+use proc_safe_core::facts::{Identity, Origin, Owner, Snapshot, State};
 
 /// An array, which costs less than an object: the rows as [`COLUMNS`] numbers each, all names one
 /// behind the other, and what all identities share.
@@ -45,15 +42,31 @@ impl From<&Error> for Failure {
     }
 }
 
-/// The answer of a call that succeeded.
+/// An identity as text, which costs less than anything else that can cross: pid, parent pid, start in
+/// microseconds since the epoch and since boot, unique id, 1 if it has exited, with a dash for what is
+/// absent; then the lines of [`join`].
+pub fn describe(identity: &Identity, origin: &Origin) -> String {
+    let Identity { pid, parent_pid, start_time_micros, exited, .. } = identity;
+    let mut text = format!("{pid} {parent_pid} {start_time_micros}");
+    let since_boot = identity.start_time_since_boot_micros.map(|micros| micros.to_string());
+    let unique_id = identity.unique_id.map(|id| id.to_string());
+    for optional in [since_boot, unique_id] {
+        text.push(' ');
+        text.push_str(optional.as_deref().unwrap_or("-"));
+    }
+    text.push_str(if *exited { " 1\n" } else { " 0\n" });
+    text + &join(origin)
+}
+
+/// The answer of a census that succeeded.
 pub fn pack<'env>(
     env: &'env Env,
     rows: &[Snapshot],
     origin: &Origin,
-) -> napi::Result<Outcome<'env>> {
+) -> napi::Result<Census<'env>> {
     let columns = Columns::of(rows);
     let numbers = Float64ArraySlice::copy_from(env, columns.numbers)?;
-    Ok(Either::A(Census(numbers, columns.names, join(origin))))
+    Ok(Census(numbers, columns.names, join(origin)))
 }
 
 /// Lines: resolution in microseconds, boot, pid namespace, time namespace; an absent fact is empty.

@@ -2,7 +2,7 @@
 //! that left while the list was read. Knows no platform.
 
 use crate::error::Error;
-use crate::facts::{Identity, Origin, Snapshot};
+use crate::facts::{Identity, Snapshot};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -49,9 +49,6 @@ impl Deadline {
 pub trait Host {
     /// The caller's pid.
     fn own_pid(&self) -> u32;
-
-    /// What all identities of this call share.
-    fn origin(&self) -> &Origin;
 
     /// Every process that the platform lists, each read once, in any order.
     ///

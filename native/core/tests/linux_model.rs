@@ -608,14 +608,14 @@ fn ground_that_is_not_ours_is_refused() {
 fn what_the_mount_lacks_is_absent() {
     let model = Model::new(World::new());
     let whole = model.ground();
-    assert_eq!(whole.boot_id.as_deref(), Some("d9a0c4de-0000-4000-8000-000000000000"));
-    assert_eq!(whole.pid_namespace.as_deref(), Some("4026531836"));
-    assert_eq!(whole.time_namespace, None);
+    assert_eq!(whole.origin.boot_id.as_deref(), Some("d9a0c4de-0000-4000-8000-000000000000"));
+    assert_eq!(whole.origin.pid_namespace.as_deref(), Some("4026531836"));
+    assert_eq!(whole.origin.time_namespace, None);
     model.world().files.remove("sys/kernel/random/boot_id");
     model.world().links.insert("self/ns/time".into(), "time:[4026532001]".into());
     let ground = model.ground();
-    assert_eq!(ground.boot_id, None);
-    assert_eq!(ground.time_namespace.as_deref(), Some("4026532001"));
+    assert_eq!(ground.origin.boot_id, None);
+    assert_eq!(ground.origin.time_namespace.as_deref(), Some("4026532001"));
 }
 
 /// How many random worlds; a slow proof asks for more.

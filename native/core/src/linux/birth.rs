@@ -4,7 +4,7 @@ const MICROS_PER_SECOND: u64 = 1_000_000;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// CLOCK_REALTIME read between two reads of CLOCK_BOOTTIME, all in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockSample {
     /// CLOCK_BOOTTIME before.
     pub boot_before: i64,
@@ -14,42 +14,23 @@ pub struct ClockSample {
     pub boot_after: i64,
 }
 
-/// Turns the ticks of one call into times.
+/// The clock ticks of /proc/pid/stat: `sysconf(_SC_CLK_TCK)` a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BirthClock {
-    ticks_per_second: u64,
-    epoch_offset_micros: i64,
+pub struct Ticks {
+    per_second: u64,
 }
 
-impl BirthClock {
-    /// A clock from some samples and `sysconf(_SC_CLK_TCK)`.
-    ///
-    /// The offset between the two clocks moves only when the wall clock is stepped. The tightest
-    /// sample knows it to well under a microsecond; rounded down to a tick it is the same in every
-    /// call, so that one process has one `startTimeMicros`. It needs no /proc/stat, whose btime is
-    /// in whole seconds.
+impl Ticks {
+    /// Ticks of this rate; 0 reads as 1.
     #[must_use]
-    pub fn new(samples: &[ClockSample], ticks_per_second: u64) -> Self {
-        let ticks_per_second = ticks_per_second.max(1);
-        let tightest = samples
-            .iter()
-            .min_by_key(|sample| sample.boot_after.saturating_sub(sample.boot_before));
-        let offset_nanos = tightest.map_or(0, |sample| {
-            let half = sample.boot_after.saturating_sub(sample.boot_before) / 2;
-            sample.real.saturating_sub(sample.boot_before.saturating_add(half))
-        });
-        let tick_nanos = i64::try_from(NANOS_PER_SECOND / ticks_per_second).unwrap_or(1).max(1);
-        let whole_ticks = offset_nanos.div_euclid(tick_nanos);
-        Self {
-            ticks_per_second,
-            epoch_offset_micros: whole_ticks.saturating_mul(tick_nanos) / 1000,
-        }
+    pub fn new(per_second: u64) -> Self {
+        Self { per_second: per_second.max(1) }
     }
 
-    /// The length of a tick.
+    /// The length of a tick in whole microseconds.
     #[must_use]
-    pub fn resolution_micros(&self) -> u32 {
-        u32::try_from(MICROS_PER_SECOND / self.ticks_per_second).unwrap_or(u32::MAX).max(1)
+    pub fn micros(self) -> u32 {
+        u32::try_from(MICROS_PER_SECOND / self.per_second).unwrap_or(u32::MAX).max(1)
     }
 
     /// Microseconds since boot; `None` for a number that the kernel cannot have printed.
@@ -58,23 +39,34 @@ impl BirthClock {
     /// nanoseconds before it divides, so a birth before the namespace's zero wraps around 2⁶⁴ ns; it
     /// is returned as the negative number that it is.
     #[must_use]
-    pub fn since_boot_micros(&self, ticks: u64) -> Option<i64> {
-        let nanos =
-            u128::from(ticks) * u128::from(NANOS_PER_SECOND) / u128::from(self.ticks_per_second);
+    pub fn since_boot_micros(self, ticks: u64) -> Option<i64> {
+        let nanos = u128::from(ticks) * u128::from(NANOS_PER_SECOND) / u128::from(self.per_second);
         let nanos = u64::try_from(nanos).ok()?.cast_signed();
         Some(nanos.div_euclid(1000))
     }
 
-    /// Microseconds since the Unix epoch, for microseconds since boot.
+    /// What to add to microseconds since boot for microseconds since the Unix epoch.
+    ///
+    /// The offset between the two clocks moves only when the wall clock is stepped. The tightest
+    /// sample knows it to well under a microsecond; rounded down to a tick it is the same in every
+    /// call, so that one process has one `startTimeMicros`. It needs no /proc/stat, whose btime is
+    /// in whole seconds.
     #[must_use]
-    pub fn since_epoch_micros(&self, since_boot_micros: i64) -> i64 {
-        since_boot_micros.saturating_add(self.epoch_offset_micros)
+    pub fn epoch_offset_micros(self, samples: &[ClockSample]) -> i64 {
+        let width = |sample: &ClockSample| sample.boot_after.saturating_sub(sample.boot_before);
+        let offset_nanos = samples.iter().min_by_key(|sample| width(sample)).map_or(0, |sample| {
+            sample.real.saturating_sub(sample.boot_before.saturating_add(width(sample) / 2))
+        });
+        let tick_nanos = i64::try_from(NANOS_PER_SECOND / self.per_second).unwrap_or(1).max(1);
+        offset_nanos.div_euclid(tick_nanos).saturating_mul(tick_nanos) / 1000
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BirthClock, ClockSample};
+    use super::{ClockSample, Ticks};
+
+    const HUNDRED: u64 = 100;
 
     fn sample(offset: i64, error: i64, width: i64) -> ClockSample {
         ClockSample {
@@ -85,49 +77,41 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_sample_decides() {
+    fn the_tightest_sample_decides_and_is_rounded_down_to_a_tick() {
         let offset = 1_796_062_244_123_456_789;
         let loose = sample(offset, 400_000_000, 1_000_000_000);
-        let clock = BirthClock::new(&[loose, sample(offset, 3, 90), loose], 100);
-        assert_eq!(clock.since_epoch_micros(0), 1_796_062_244_120_000);
-        assert_eq!(clock.since_epoch_micros(3_112_770_000), 1_796_062_244_120_000 + 3_112_770_000);
-        assert_eq!(clock.resolution_micros(), 10_000);
+        let samples = [loose, sample(offset, 3, 90), loose];
+        assert_eq!(Ticks::new(HUNDRED).epoch_offset_micros(&samples), 1_796_062_244_120_000);
+        let before_the_epoch = [sample(-15_000_001, 0, 10)];
+        assert_eq!(Ticks::new(HUNDRED).epoch_offset_micros(&before_the_epoch), -20_000);
     }
 
     #[test]
     fn jitter_below_a_tick_does_not_move_a_birth() {
         let offset = 1_796_062_244_123_456_789;
-        let births: std::collections::HashSet<i64> = (-500..500)
-            .map(|error| {
-                BirthClock::new(&[sample(offset, error, 60)], 100).since_epoch_micros(770_000)
-            })
+        let offsets: std::collections::HashSet<i64> = (-500..500)
+            .map(|error| Ticks::new(HUNDRED).epoch_offset_micros(&[sample(offset, error, 60)]))
             .collect();
-        assert_eq!(births.len(), 1);
+        assert_eq!(offsets.len(), 1);
     }
 
     #[test]
     fn a_birth_before_the_zero_of_a_time_namespace_is_negative() {
-        let clock = BirthClock::new(&[], 100);
+        let ticks = Ticks::new(HUNDRED);
         // Pid 1, born 0.3 s after boot, seen from a namespace whose boottime is 1,000 s behind.
-        assert_eq!(clock.since_boot_micros(1_844_674_307_401), Some(-999_699_552));
-        assert_eq!(clock.since_boot_micros(922_337_203_685), Some(9_223_372_036_850_000));
-        assert_eq!(clock.since_boot_micros(30), Some(300_000));
-        assert_eq!(clock.since_boot_micros(u64::MAX), None);
-        assert_eq!(clock.since_boot_micros(1_844_674_407_370), Some(-9_552));
-        assert_eq!(clock.since_boot_micros(1_844_674_407_371), None);
+        assert_eq!(ticks.since_boot_micros(1_844_674_307_401), Some(-999_699_552));
+        assert_eq!(ticks.since_boot_micros(922_337_203_685), Some(9_223_372_036_850_000));
+        assert_eq!(ticks.since_boot_micros(30), Some(300_000));
+        assert_eq!(ticks.since_boot_micros(1_844_674_407_370), Some(-9_552));
+        assert_eq!(ticks.since_boot_micros(1_844_674_407_371), None);
+        assert_eq!(ticks.since_boot_micros(u64::MAX), None);
     }
 
     #[test]
     fn other_tick_rates() {
-        let clock = BirthClock::new(&[], 1024);
-        assert_eq!(clock.resolution_micros(), 976);
-        assert_eq!(clock.since_boot_micros(1024), Some(1_000_000));
-        assert_eq!(BirthClock::new(&[], 0).resolution_micros(), 1_000_000);
-    }
-
-    #[test]
-    fn before_the_epoch() {
-        let clock = BirthClock::new(&[sample(-15_000_001, 0, 10)], 100);
-        assert_eq!(clock.since_epoch_micros(0), -20_000);
+        assert_eq!(Ticks::new(HUNDRED).micros(), 10_000);
+        assert_eq!(Ticks::new(1024).micros(), 976);
+        assert_eq!(Ticks::new(1024).since_boot_micros(1024), Some(1_000_000));
+        assert_eq!(Ticks::new(0).micros(), 1_000_000);
     }
 }

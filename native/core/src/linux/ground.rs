@@ -1,17 +1,18 @@
 //! What /proc must be before its answers are about the caller's processes, and what it hides.
 
 use super::Kernel;
+use super::birth::Ticks;
 use crate::error::{Errno, Error, Meaning, Reason};
+use crate::facts::Origin;
 
 /// Facts of the boot and of the checked /proc; they hold for the life of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ground {
-    /// /proc/sys/kernel/random/boot_id; absent under `subset=pid`.
-    pub boot_id: Option<String>,
-    /// The inode of the caller's pid namespace.
-    pub pid_namespace: Option<String>,
-    /// The inode of the caller's time namespace, if it is not the initial one.
-    pub time_namespace: Option<String>,
+    /// What all identities share: the boot id, which `subset=pid` hides, and the inodes of the
+    /// caller's namespaces.
+    pub origin: Origin,
+    /// The length of a tick.
+    pub ticks: Ticks,
     /// Every user of the host has a number in the caller's user namespace (a map, once written, is
     /// never changed).
     maps_every_user: bool,
@@ -50,11 +51,17 @@ impl Ground {
             return Err(Error::NoGround { what, reason: Reason::ForeignProcfs });
         }
         let mount_id = kernel.mount_id().map_err(|failed| failed.into_error(None))?;
-        Ok(Self {
+        let ticks = Ticks::new(kernel.ticks_per_second());
+        let origin = Origin {
+            start_time_resolution_micros: ticks.micros(),
             boot_id: text_of(kernel, "sys/kernel/random/boot_id")?,
             pid_namespace: namespace(kernel, "self/ns/pid")?,
             time_namespace: namespace(kernel, "self/ns/time")?
                 .filter(|inode| inode != INITIAL_TIME_NAMESPACE),
+        };
+        Ok(Self {
+            origin,
+            ticks,
             maps_every_user: maps_every_user(kernel)?,
             overflow_uid: text_of(kernel, "sys/kernel/overflowuid")?
                 .and_then(|text| text.parse().ok())

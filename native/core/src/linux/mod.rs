@@ -12,8 +12,8 @@ pub mod stat;
 
 use crate::census::{Deadline, Host, Visibility};
 use crate::error::{Errno, Error, FailedCall};
-use crate::facts::{Identity, Origin, Owner, Snapshot};
-use birth::{BirthClock, ClockSample};
+use crate::facts::{Identity, Owner, Snapshot};
+use birth::ClockSample;
 use ground::Ground;
 use process::{Process, Reading, Want, read_process};
 
@@ -89,15 +89,13 @@ pub trait Kernel: Sync + Sized {
 pub struct Linux<'a, K> {
     kernel: &'a K,
     ground: &'a Ground,
-    clock: BirthClock,
-    origin: Origin,
-    effective_uid: u32,
-    meaningless_uid: Option<u32>,
+    epoch_offset_micros: i64,
+    caller: Caller,
 }
 
-/// Clock samples a call: the tightest of them is never an interrupted one.
-const CLOCK_SAMPLES: usize = 5;
-/// proc(5): `PID_MAX_LIMIT` is 2²² at most; above the range of pid_t the kernel cannot be asked.
+/// Clock samples a call: the tightest of them is hardly ever an interrupted one.
+const CLOCK_SAMPLES: usize = 3;
+/// Above the range of pid_t the kernel cannot be asked.
 const GREATEST_PID: u32 = i32::MAX.cast_unsigned();
 
 impl<'a, K: Kernel> Linux<'a, K> {
@@ -106,21 +104,15 @@ impl<'a, K: Kernel> Linux<'a, K> {
     /// # Errors
     /// A read that failed.
     pub fn new(kernel: &'a K, ground: &'a Ground) -> Result<Self, Error> {
-        let mut samples = Vec::with_capacity(CLOCK_SAMPLES);
-        for _ in 0..CLOCK_SAMPLES {
-            let sample = kernel.sample_clocks();
-            samples.push(sample.map_err(|errno| failed("clock_gettime", errno, None))?);
+        let mut samples = [ClockSample::default(); CLOCK_SAMPLES];
+        for sample in &mut samples {
+            let clocks = kernel.sample_clocks();
+            *sample = clocks.map_err(|errno| failed("clock_gettime", errno, None))?;
         }
-        let clock = BirthClock::new(&samples, kernel.ticks_per_second());
-        let origin = Origin {
-            start_time_resolution_micros: clock.resolution_micros(),
-            boot_id: ground.boot_id.clone(),
-            pid_namespace: ground.pid_namespace.clone(),
-            time_namespace: ground.time_namespace.clone(),
-        };
+        let epoch_offset_micros = ground.ticks.epoch_offset_micros(&samples);
         let effective_uid = kernel.effective_uid();
-        let meaningless_uid = ground.meaningless_uid(kernel)?;
-        Ok(Self { kernel, ground, clock, origin, effective_uid, meaningless_uid })
+        let caller = Caller { effective_uid, meaningless_uid: ground.meaningless_uid(kernel)? };
+        Ok(Self { kernel, ground, epoch_offset_micros, caller })
     }
 
     fn read(&self, pid: u32, want: Want) -> Result<Reading, Error> {
@@ -136,7 +128,7 @@ impl<'a, K: Kernel> Linux<'a, K> {
         Ok(match reading {
             Reading::Present(process) => Some(self.row_of(pid, process)?),
             Reading::Refused { uid, .. } => {
-                let (uid, owner) = self.owner(uid);
+                let (uid, owner) = self.caller.owner(uid);
                 Some(Snapshot { uid, owner, ..bare })
             }
             Reading::Hidden | Reading::Unstable => Some(bare),
@@ -145,7 +137,7 @@ impl<'a, K: Kernel> Linux<'a, K> {
     }
 
     fn row_of(&self, pid: u32, process: Process) -> Result<Snapshot, Error> {
-        let (uid, owner) = self.owner(process.uid);
+        let (uid, owner) = self.caller.owner(process.uid);
         Ok(Snapshot {
             pid,
             owner,
@@ -161,26 +153,16 @@ impl<'a, K: Kernel> Linux<'a, K> {
     }
 
     fn identity_of(&self, pid: u32, process: &Process) -> Result<Identity, Error> {
-        let micros = self.clock.since_boot_micros(process.stat.start_ticks);
+        let micros = self.ground.ticks.since_boot_micros(process.stat.start_ticks);
         let micros = micros.ok_or_else(|| process::malformed_stat(pid))?;
         Ok(Identity {
             pid,
             parent_pid: process.stat.parent_pid,
-            start_time_micros: self.clock.since_epoch_micros(micros),
+            start_time_micros: micros.saturating_add(self.epoch_offset_micros),
             start_time_since_boot_micros: Some(micros),
             unique_id: process.unique_id,
             exited: process.exited,
         })
-    }
-
-    fn owner(&self, uid: Option<u32>) -> (Option<u32>, Owner) {
-        let uid = uid.filter(|&uid| Some(uid) != self.meaningless_uid);
-        let owner = match uid {
-            None => Owner::Unknown,
-            Some(uid) if uid == self.effective_uid => Owner::Same,
-            Some(_) => Owner::Different,
-        };
-        (uid, owner)
     }
 
     fn refuse_hidden(&self, visibility: Visibility) -> Result<(), Error> {
@@ -194,10 +176,6 @@ impl<'a, K: Kernel> Linux<'a, K> {
 impl<K: Kernel> Host for Linux<'_, K> {
     fn own_pid(&self) -> u32 {
         self.kernel.own_pid()
-    }
-
-    fn origin(&self) -> &Origin {
-        &self.origin
     }
 
     fn read_all(&self, visibility: Visibility, deadline: Deadline) -> Result<Vec<Snapshot>, Error> {
@@ -223,6 +201,26 @@ impl<K: Kernel> Host for Linux<'_, K> {
             Reading::Hidden => Err(Error::Hidden { pid }),
             Reading::Unstable => Err(Error::Unstable { pid }),
         }
+    }
+}
+
+/// The user that rows are compared with.
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    effective_uid: u32,
+    /// Stands for every user without a number in the caller's user namespace, so it is no fact.
+    meaningless_uid: Option<u32>,
+}
+
+impl Caller {
+    fn owner(self, uid: Option<u32>) -> (Option<u32>, Owner) {
+        let uid = uid.filter(|&uid| Some(uid) != self.meaningless_uid);
+        let owner = match uid {
+            None => Owner::Unknown,
+            Some(uid) if uid == self.effective_uid => Owner::Same,
+            Some(_) => Owner::Different,
+        };
+        (uid, owner)
     }
 }
 

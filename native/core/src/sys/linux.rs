@@ -1,6 +1,7 @@
 //! The Linux system calls behind [`Kernel`]. Mechanism only: no policy, no parsing of processes.
 
 use crate::error::{Errno, Error, FailedCall, Reason};
+use crate::facts::Origin;
 use crate::linux::birth::ClockSample;
 use crate::linux::dirents::parse_ids;
 use crate::linux::ground::Ground;
@@ -29,10 +30,10 @@ struct Held {
 /// Device and inode.
 type FileId = (u64, u64);
 
-/// The host as one call sees it.
-pub fn host() -> Result<Linux<'static, Procfs>, Error> {
+/// The host as one call sees it, and what all its identities share.
+pub fn host() -> Result<(Linux<'static, Procfs>, &'static Origin), Error> {
     let held = hold()?;
-    Linux::new(&held.procfs, &held.ground)
+    Ok((Linux::new(&held.procfs, &held.ground)?, &held.ground.origin))
 }
 
 fn hold() -> Result<&'static Held, Error> {

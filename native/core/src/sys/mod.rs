@@ -26,18 +26,16 @@ pub const HAS_BACKEND: bool = platform::HAS_BACKEND;
 pub fn take_census(
     selection: Selection,
     deadline: Deadline,
-) -> Result<(Vec<Snapshot>, Origin), Error> {
-    let host = platform::host()?;
-    let rows = census::take(&host, selection, deadline)?;
-    Ok((rows, host.origin().clone()))
+) -> Result<(Vec<Snapshot>, &'static Origin), Error> {
+    let (host, origin) = platform::host()?;
+    Ok((census::take(&host, selection, deadline)?, origin))
 }
 
 /// Reads one identity on the real host; `None` only if the process was proved absent.
 ///
 /// # Errors
 /// A refusal, or a read that says nothing about the process.
-pub fn read_identity(pid: u32) -> Result<Option<(Identity, Origin)>, Error> {
-    let host = platform::host()?;
-    let identity = host.read_identity(pid)?;
-    Ok(identity.map(|identity| (identity, host.origin().clone())))
+pub fn read_identity(pid: u32) -> Result<Option<(Identity, &'static Origin)>, Error> {
+    let (host, origin) = platform::host()?;
+    Ok(host.read_identity(pid)?.map(|identity| (identity, origin)))
 }
