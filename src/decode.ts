@@ -1,6 +1,7 @@
 // Columns to rows; native/addon/src/pack.rs is the other half and must change together with this.
 
-import type { PackedCensus, PackedIdentity } from "./native.js";
+import { COLUMNS } from "./native.js";
+import type { PackedCensus } from "./native.js";
 import type { ProcessIdentity, ProcessOwner, ProcessSnapshot, ProcessState } from "./types.js";
 
 // `bits` of a row.
@@ -20,9 +21,6 @@ const UNIQUE_ID = 1 << 13;
 
 const OWNERS: readonly ProcessOwner[] = ["unknown", "same", "different"];
 const STATES: readonly (ProcessState | undefined)[] = [undefined, "running", "stopped", "zombie"];
-
-/** Numbers of a row. */
-const COLUMNS = 11;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -45,24 +43,9 @@ export function decodeRows([numbers, names, origin]: PackedCensus): readonly Pro
   return Object.freeze(rows);
 }
 
-/** One identity, frozen. */
-export function decodeIdentity(text: PackedIdentity): ProcessIdentity {
-  const end = text.indexOf("\n");
-  const [pid, parentPid, start, sinceBoot, uniqueId, exited] = text.slice(0, end).split(" ");
-  const { startTimeResolutionMicros, bootId, pidNamespace, timeNamespace } = decodeOrigin(text.slice(end + 1));
-  const identity: Mutable<ProcessIdentity> = {
-    pid: Number(pid),
-    parentPid: Number(parentPid),
-    startTimeMicros: Number(start),
-    startTimeResolutionMicros,
-    exited: exited === "1",
-  };
-  if (sinceBoot !== "-") identity.startTimeSinceBootMicros = Number(sinceBoot);
-  if (bootId !== undefined) identity.bootId = bootId;
-  if (uniqueId !== "-" && uniqueId !== undefined) identity.uniqueId = uniqueId;
-  if (pidNamespace !== undefined) identity.pidNamespace = pidNamespace;
-  if (timeNamespace !== undefined) identity.timeNamespace = timeNamespace;
-  return Object.freeze(identity);
+/** The identity of the only row, frozen. */
+export function decodeIdentity([numbers, , origin]: PackedCensus): ProcessIdentity {
+  return identityAt(numbers, 0, decodeOrigin(origin));
 }
 
 // A literal with all its keys is one allocation; adding them one by one is several, and most rows of a
@@ -106,18 +89,13 @@ function identityAt(numbers: Float64Array, at: number, origin: Origin): ProcessI
   const parentPid = numbers[at + 2]!;
   const startTimeMicros = numbers[at + 7]!;
   const exited = (bits & EXITED) !== 0;
-  const plain = (bits & (SINCE_BOOT | UNIQUE_ID)) === SINCE_BOOT && timeNamespace === undefined;
-  if (plain && bootId !== undefined && pidNamespace !== undefined) {
-    return Object.freeze({
-      pid,
-      parentPid,
-      startTimeMicros,
-      startTimeResolutionMicros,
-      startTimeSinceBootMicros: numbers[at + 8]!,
-      bootId,
-      pidNamespace,
-      exited,
-    });
+  if (bits & SINCE_BOOT && bootId !== undefined && pidNamespace !== undefined && timeNamespace === undefined) {
+    const startTimeSinceBootMicros = numbers[at + 8]!;
+    if (bits & UNIQUE_ID) {
+      const uniqueId = decimal(numbers[at + 9]!, numbers[at + 10]!);
+      return Object.freeze({ pid, parentPid, startTimeMicros, startTimeResolutionMicros, startTimeSinceBootMicros, bootId, uniqueId, pidNamespace, exited });
+    }
+    return Object.freeze({ pid, parentPid, startTimeMicros, startTimeResolutionMicros, startTimeSinceBootMicros, bootId, pidNamespace, exited });
   }
   const identity: Mutable<ProcessIdentity> = {
     pid,

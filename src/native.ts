@@ -15,11 +15,8 @@ import { currentTarget } from "./target.js";
  */
 export type PackedCensus = readonly [numbers: Float64Array, names: string, origin: string];
 
-/**
- * Words: pid, parent pid, start in µs since the epoch and since boot, unique id, 1 if it has exited, with a
- * dash for what is absent; then the lines of `origin`.
- */
-export type PackedIdentity = string;
+/** One row of `numbers`. */
+export const COLUMNS = 11;
 
 interface Failure {
   readonly code: ProcSafeErrorCode;
@@ -33,7 +30,7 @@ interface Failure {
 interface Binding {
   describeBinding(): { version: string; contract: number; supported: boolean };
   takeCensus(pids: Uint32Array | undefined, timeoutMs: number | undefined, visibleOnly: boolean): PackedCensus | Failure;
-  readIdentity(pid: number): PackedIdentity | null | Failure;
+  readIdentity(pid: number, row: Float64Array): string | null | Failure;
 }
 
 const CONTRACT = 1;
@@ -62,13 +59,19 @@ export function takeCensus(
   return unwrap(binding().takeCensus(pids, timeoutMs, visibleOnly));
 }
 
-/** One identity, or `null` for an absent process. Arguments are checked by the caller. */
-export function readIdentity(pid: number): PackedIdentity | null {
-  return unwrap(binding().readIdentity(pid));
+const identityRow = new Float64Array(COLUMNS);
+
+/**
+ * A census of one row that holds an identity, or `null` for an absent process. The row is overwritten by
+ * the next call. Arguments are checked by the caller.
+ */
+export function readIdentity(pid: number): PackedCensus | null {
+  const origin = unwrap(binding().readIdentity(pid, identityRow));
+  return origin === null ? null : [identityRow, "", origin];
 }
 
 /** Turns the failure of a native call into the public error. */
-export function unwrap<T extends PackedCensus | PackedIdentity | null>(result: T | Failure): T {
+export function unwrap<T extends PackedCensus | string | null>(result: T | Failure): T {
   if (!isFailure(result)) return result;
   const { code, message, pid, syscall, errno, reason } = result;
   const name = errno === undefined ? undefined : errnoName(errno);
@@ -83,7 +86,7 @@ export function unwrap<T extends PackedCensus | PackedIdentity | null>(result: T
   });
 }
 
-function isFailure(result: PackedCensus | PackedIdentity | null | Failure): result is Failure {
+function isFailure(result: PackedCensus | string | null | Failure): result is Failure {
   return typeof result === "object" && result !== null && "code" in result;
 }
 

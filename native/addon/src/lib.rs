@@ -6,7 +6,7 @@
 mod pack;
 
 use napi::Env;
-use napi::bindgen_prelude::{Either, Uint32Array};
+use napi::bindgen_prelude::{Either, Float64ArraySlice, Uint32Array};
 use napi_derive::napi;
 use pack::{Census, Failure};
 use proc_safe_core::census::{Deadline, Selection, Visibility};
@@ -57,12 +57,15 @@ pub fn take_census<'env>(
     })
 }
 
-/// Reads one identity; null if the process was proved absent.
+/// Reads one identity into the columns of a row; null if the process was proved absent.
 #[napi(catch_unwind)]
-pub fn read_identity(pid: u32) -> Either<Option<String>, Failure> {
+pub fn read_identity(pid: u32, mut row: Float64ArraySlice<'_>) -> Either<Option<String>, Failure> {
+    #[allow(unsafe_code)] // the only way to an array that JavaScript made
+    // SAFETY: src/native.ts makes this array for itself, not shared, and its thread waits here.
+    let into = unsafe { row.as_mut() };
     let outcome = guarded(|| {
         let identity = sys::read_identity(pid)?;
-        Ok(identity.map(|(identity, origin)| pack::describe(&identity, origin)))
+        Ok(identity.map(|(identity, origin)| pack::describe(&identity, origin, into)))
     });
     either(outcome)
 }

@@ -13,7 +13,7 @@ use std::thread;
 const BATCH: usize = 1024;
 /// Batches that the caller reads alone: below some two hundred processes a thread costs more than
 /// it saves (docs/performance.md).
-const BATCHES_ALONE: usize = 5;
+const BATCHES_ALONE: usize = 2;
 /// More gain nothing: what they wait for is in the kernel.
 const MOST_THREADS: usize = 4;
 /// A helper's frames are small; its reads need 2 KiB of buffer.
