@@ -1,5 +1,6 @@
 // The benchmark: `pnpm bench [--rounds R] [--sizes N,N,…] [--only NAME;NAME]`. Every contender is a process
-// of its own and takes one census a round, one after the other, so that all of them see the same machine;
+// of its own and is asked for one census a round, one after the other, so that all of them see the same
+// machine; those that read in process take one untimed just before, so that none pays for having waited;
 // figures are medians over the rounds of the ratio to a C program that makes the same reads and nothing
 // else. Absolute times on a shared machine drift; ratios of one round do not.
 

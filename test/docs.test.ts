@@ -38,6 +38,7 @@ function check(language: string, text: string): void {
   if (language === "ts") return typeCheck(text);
   if (language === "sh") return shell(text);
   if (language === "console") return session(text);
+  if (language === "text") return; // a drawing
   throw new Error(`no check for a block of "${language}"`);
 }
 
@@ -54,7 +55,7 @@ function dataModule(text: string): string {
 }
 
 function typeCheck(text: string): void {
-  const file = join(stagedPackage(), "block.ts");
+  const file = join(stagedPackage(), "block.mts");
   writeFileSync(file, text);
   const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--skipLibCheck", "--types", "node", "--typeRoots", join(ROOT, "node_modules/@types")];
   execFileSync(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), ...options, file], { stdio: "pipe" });
@@ -66,10 +67,19 @@ function shell(text: string): void {
   for (const line of text.trim().split("\n")) expect(run).toContain(`step("${line}", `);
 }
 
-/** `$ proc-safe …`, and under it output whose first line has the words of the real one. */
+const TREE_LINE = /^ *\d+ {2}(?:[│ ] {2})*(?:[├└]─ )?.+$/;
+
+/** `$ proc-safe …`, and under it lines of the form that the real command prints now. */
 function session(text: string): void {
-  const [, words = "", head = ""] = /^\$ proc-safe (.*)\n(.*)$/m.exec(text) ?? [];
-  const { stdout, status } = spawnSync(process.execPath, [join(ROOT, "dist/cli.js"), ...words.split(" ")], { encoding: "utf8" });
+  const [, words = "", shown = ""] = /^\$ proc-safe (.*)\n([\s\S]*)$/.exec(text) ?? [];
+  const real = words.replace(/\d+/, String(process.pid)).split(" ");
+  const { stdout, status } = spawnSync(process.execPath, [join(ROOT, "dist/cli.js"), ...real], { encoding: "utf8" });
   expect(status).toBe(0);
-  expect((stdout.split("\n")[0] ?? "").trim().split(/ +/)).toEqual(head.trim().split(/ +/));
+  const [ours, theirs] = [shown, stdout].map((output) => output.trimEnd().split("\n"));
+  if (real[0] === "tree") {
+    for (const line of [...(ours ?? []), ...(theirs ?? [])]) expect(line).toMatch(TREE_LINE);
+  } else {
+    const head = (lines: string[] = []): string[] => (lines[0] ?? "").trim().split(/ +/);
+    expect(head(theirs)).toEqual(head(ours));
+  }
 }

@@ -3,7 +3,7 @@
 import { expect } from "vitest";
 import { fixturePath } from "./support/paths.ts";
 import { nativeTest } from "./support/needs.ts";
-import { scriptValue } from "./support/node.ts";
+import { inNamespace, scriptValue } from "./support/node.ts";
 
 // Numbers of x86_64 and of the generic table that arm64 uses (linux/unistd.h).
 const CALLS: Readonly<Record<string, number>> =
@@ -18,9 +18,12 @@ const refusing = (call: string, errno: keyof typeof ERRNO): string[] => [
   String(ERRNO[errno]),
 ];
 
-nativeTest("EMFILE at each descriptor that a call needs", ["linux"], () => {
+nativeTest("EMFILE at each descriptor that a call needs, helpers not counted", ["linux", "root"], () => {
   const script = `
+    import { spawn } from "node:child_process";
     import { closeSync, openSync, readdirSync } from "node:fs";
+    const crowd = Array.from({ length: 150 }, () => spawn("sleep", ["1000"], { stdio: "ignore" }));
+    await Promise.all(crowd.map((one) => new Promise((resolve) => one.once("spawn", resolve))));
     const count = () => readdirSync("/proc/self/fd").length;
     listProcesses();
     const before = count();
@@ -38,9 +41,10 @@ nativeTest("EMFILE at each descriptor that a call needs", ["linux"], () => {
     };
     const answers = [0, 1, 2, 3].map(hold);
     report({ answers, leaked: count() - before, pid: process.pid });
+    process.exit();
   `;
   const { answers, leaked, pid } = scriptValue<{ answers: unknown[]; leaked: number; pid: number }>(script, {
-    launcher: ["prlimit", "--nofile=64"],
+    launcher: [...inNamespace("", "root"), "prlimit", "--nofile=64"],
   });
   const emfile = { code: "operation-failed", syscall: "openat", errno: "EMFILE" };
   const some = expect.objectContaining(emfile) as unknown;
@@ -106,4 +110,22 @@ nativeTest("a sandbox without pidfds takes the unique id only", ["linux"], () =>
     expect(value).toMatchObject({ exited: false });
     expect("uniqueId" in value).toBe(false);
   }
+});
+
+nativeTest("where no thread can be made the census is whole all the same", ["linux", "root"], () => {
+  const script = `
+    import { execFileSync, spawn, spawnSync } from "node:child_process";
+    const crowd = Array.from({ length: 150 }, () => spawn("sleep", ["1000"], { stdio: "ignore" }));
+    await Promise.all(crowd.map((one) => new Promise((resolve) => one.once("spawn", resolve))));
+    const wanted = crowd.map((one) => one.pid).sort((a, b) => a - b);
+    const take = () => listProcesses().map((row) => row.pid).filter((pid) => wanted.includes(pid));
+    const before = take();
+    execFileSync("prlimit", ["--pid", String(process.pid), "--nproc=1"]);
+    process.setgroups([]); process.setgid(65534); process.setuid(65534);
+    const refused = spawnSync("true").error?.code;
+    report({ refused, same: [before, take(), wanted].map(String).every((text, _, all) => text === all[0]) });
+    process.exit();
+  `;
+  const launcher = inNamespace("", "root"); // its end is the crowd's
+  expect(scriptValue(script, { launcher })).toEqual({ refused: "EAGAIN", same: true });
 });

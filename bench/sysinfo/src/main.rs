@@ -10,6 +10,9 @@ fn main() {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "ready");
     for _ in std::io::stdin().lock().lines() {
+        // Its caches and its processor wake up.
+        let mut system = System::new().expect("sysinfo");
+        system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);
         let start = Instant::now();
         let mut system = System::new().expect("sysinfo");
         system.refresh_processes_specifics(ProcessesToUpdate::All, true, kind);

@@ -13,8 +13,12 @@ impl Errno {
     pub const ESRCH: Self = Self(3);
     /// Permission denied.
     pub const EACCES: Self = Self(13);
+    /// Too many open files in the system.
+    pub const ENFILE: Self = Self(23);
+    /// Too many open files in the process.
+    pub const EMFILE: Self = Self(24);
 
-    /// What this errno says about the process that was asked for. The four numbers are the same on
+    /// What this errno says about the process that was asked for. The numbers are the same on
     /// Linux and Darwin.
     #[must_use]
     pub const fn meaning(self) -> Meaning {

@@ -129,10 +129,33 @@ fn each_batch_is_read_before_the_next_is_listed() {
 
 fn crowd(processors: usize) -> World {
     let mut world = World::with_processors(processors);
-    for pid in 100..200 {
+    for pid in 100..400 {
         world.spawn(pid, OWN_PID);
     }
     world
+}
+
+#[test]
+fn helpers_come_only_where_they_pay() {
+    let threads = |host_processes, listed: std::ops::Range<u32>| {
+        let mut world = World::with_processors(3);
+        world.host_processes = host_processes;
+        for pid in listed {
+            world.spawn(pid, OWN_PID);
+        }
+        let seen = std::sync::Mutex::new(HashSet::new());
+        let model = Model::scripted(world, |_, _, _| {
+            seen.lock().unwrap().insert(std::thread::current().id());
+            // Time for the others: a model answers faster than a thread starts.
+            std::thread::sleep(Duration::from_micros(100));
+        });
+        full(&model).unwrap();
+        drop(model);
+        seen.into_inner().unwrap().len()
+    };
+    assert_eq!(threads(400, 100..400), 1, "on a small host");
+    assert_eq!(threads(1_000, 100..120), 1, "in a small namespace on a large host");
+    assert_eq!(threads(1_000, 100..400), 3);
 }
 
 #[test]
@@ -140,7 +163,7 @@ fn helpers_read_every_process_once() {
     for processors in 1..6 {
         let model = Model::new(crowd(processors));
         let pids: Vec<u32> = full(&model).unwrap().iter().map(|row| row.pid).collect();
-        let all: Vec<u32> = [1, OWN_PID].into_iter().chain(100..200).collect();
+        let all: Vec<u32> = [1, OWN_PID].into_iter().chain(100..400).collect();
         assert_eq!(pids, all);
         let opened = model.world().log.iter().filter(|call| matches!(call, Call::Open(_))).count();
         assert_eq!(opened, all.len());
@@ -148,8 +171,23 @@ fn helpers_read_every_process_once() {
 }
 
 #[test]
+fn a_shortage_that_helpers_make_fails_no_census() {
+    // Every thread but the caller finds no descriptor.
+    let caller = std::thread::current().id();
+    let model = Model::scripted(crowd(3), move |world, _, call| {
+        if matches!(call, Call::Open(_)) {
+            world.errors.remove(&call);
+            if std::thread::current().id() != caller {
+                world.errors.insert(call, Errno::EMFILE);
+            }
+        }
+    });
+    assert_eq!(full(&model).unwrap().len(), 302);
+}
+
+#[test]
 fn a_failure_or_panic_of_any_thread_is_the_calls() {
-    for pid in [101, 150, 199] {
+    for pid in [101, 250, 399] {
         let model = Model::new(crowd(3));
         model.world().errors.insert(Call::Open(pid), Errno(12));
         let error = full(&model).unwrap_err();

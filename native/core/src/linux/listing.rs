@@ -1,7 +1,7 @@
 //! Streams /proc: pids are read as they are listed, by one thread or by a few.
 
 use super::{Kernel, dirents, failed};
-use crate::error::Error;
+use crate::error::{Errno, Error};
 use crate::facts::Snapshot;
 use crate::guard::guarded;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +11,11 @@ use std::thread;
 /// A small buffer keeps the numbers fresh: about forty pids are listed, then read at once. Listing
 /// all first and reading then misses processes that fork in a chain in most censuses.
 const BATCH: usize = 1024;
-/// Batches that the caller reads alone: below some two hundred processes a thread costs more than
-/// it saves (docs/performance.md).
-const BATCHES_ALONE: usize = 2;
+/// Rows that the caller reads before it asks for help, so that a small pid namespace on a large host
+/// needs none.
+const ROWS_ALONE: usize = 80;
+/// Processes on the host below which a thread costs more than it saves (docs/performance.md).
+const WORTH_HELP: u64 = 500;
 /// More gain nothing: what they wait for is in the kernel.
 const MOST_THREADS: usize = 4;
 /// A helper's frames are small; its reads need 2 KiB of buffer.
@@ -28,19 +30,37 @@ pub fn read_listed<K: Kernel>(
     kernel: &K,
     read_row: impl Fn(&K, u32) -> Result<Option<Snapshot>, Error> + Sync,
 ) -> Result<Vec<Snapshot>, Error> {
+    match read_helped(kernel, MOST_THREADS, &read_row) {
+        // Helpers need descriptors of their own; a census must not fail for the want of those.
+        Err(error) if is_shortage(&error) => read_helped(kernel, 1, &read_row),
+        outcome => outcome,
+    }
+}
+
+/// EMFILE or ENFILE: no descriptor to be had.
+fn is_shortage(error: &Error) -> bool {
+    error.system().is_some_and(|(_, errno)| [Errno::EMFILE, Errno::ENFILE].contains(&errno))
+}
+
+fn read_helped<K: Kernel>(
+    kernel: &K,
+    most_threads: usize,
+    read_row: &(impl Fn(&K, u32) -> Result<Option<Snapshot>, Error> + Sync),
+) -> Result<Vec<Snapshot>, Error> {
     let listing = kernel.open_listing().map_err(|errno| failed("openat", errno, None))?;
     let batches = Batches { listing: Mutex::new(listing), stopped: AtomicBool::new(false) };
     let mut rows = Vec::new();
     let mut pids = Vec::new();
-    for _ in 0..BATCHES_ALONE {
-        if !batches.read_next(kernel, &mut pids, &mut rows, &read_row)? {
+    let worth_help = most_threads > 1 && kernel.count_processes() >= WORTH_HELP;
+    while !worth_help || rows.len() < ROWS_ALONE {
+        if !batches.read_next(kernel, &mut pids, &mut rows, read_row)? {
             return Ok(rows);
         }
     }
-    let helpers = kernel.processors().min(MOST_THREADS).saturating_sub(1);
+    let helpers = kernel.processors().min(most_threads).saturating_sub(1);
     let help = || {
         let own = kernel.for_helper();
-        batches.read_rest(own.as_ref().unwrap_or(kernel), &read_row)
+        batches.read_rest(own.as_ref().unwrap_or(kernel), read_row)
     };
     thread::scope(|scope| {
         // Where the system grants no thread, the census takes longer and is the same.
@@ -51,7 +71,7 @@ pub fn read_listed<K: Kernel>(
                 helper.spawn_scoped(scope, || guarded(help)).ok()
             })
             .collect();
-        let own = batches.read_rest(kernel, &read_row);
+        let own = batches.read_rest(kernel, read_row);
         rows.extend(own?);
         for helper in helpers {
             let theirs = helper.join().unwrap_or_else(|_| Err(Error::Panic("a helper".into())));

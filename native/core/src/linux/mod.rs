@@ -56,6 +56,9 @@ pub trait Kernel: Sync + Sized {
     /// The target of a link.
     fn read_link(&self, path: &str) -> Result<String, Errno>;
 
+    /// The number of links of /proc, which counts the host's processes, also those of other pid
+    /// namespaces; 0 where it cannot be read.
+    fn count_processes(&self) -> u64;
     /// Opens /proc itself for listing.
     fn open_listing(&self) -> Result<Self::Listing, Errno>;
     /// getdents64(2); 0 at the end.

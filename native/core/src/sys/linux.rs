@@ -86,7 +86,7 @@ impl Procfs {
 }
 
 impl Kernel for Procfs {
-    type StatFile = File;
+    type StatFile = StatFile;
     type Listing = OwnedFd;
     type PidFd = OwnedFd;
 
@@ -187,6 +187,10 @@ impl Kernel for Procfs {
         OsString::from_vec(target).into_string().map_err(|_| Errno(libc::EILSEQ))
     }
 
+    fn count_processes(&self) -> u64 {
+        fstat(self.directory.as_raw_fd()).map_or(0, |stat| stat.st_nlink)
+    }
+
     fn open_listing(&self) -> Result<OwnedFd, Errno> {
         self.open(c".", libc::O_RDONLY | libc::O_DIRECTORY)
     }
@@ -195,13 +199,22 @@ impl Kernel for Procfs {
         getdents(listing, buffer)
     }
 
-    fn open_stat(&self, pid: u32) -> Result<File, Errno> {
-        self.open_path(&Path::of(pid).and(b"/stat"), libc::O_RDONLY).map(File::from)
+    fn open_stat(&self, pid: u32) -> Result<StatFile, Errno> {
+        let path = Path::of(pid).and(b"/stat");
+        let (directory, path) = (self.directory.as_raw_fd(), path.as_c_str()?.as_ptr());
+        let (call, flags) = (libc::SYS_openat, libc::O_RDONLY | libc::O_CLOEXEC);
+        // SAFETY: path ends in NUL and outlives the call; no mode is read without O_CREAT.
+        let fd = unsafe { libc::syscall(call, directory, path, flags) };
+        check(fd)?;
+        Ok(StatFile { fd: RawFd::try_from(fd).map_err(|_| Errno(libc::EBADF))? })
     }
 
-    fn read_stat(&self, file: &File, buffer: &mut [u8]) -> Result<usize, Errno> {
-        // A seq_file rebuilds its text when it is read from the start again.
-        file.read_at(buffer, 0).map_err(errno_of)
+    fn read_stat(&self, file: &StatFile, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let (call, start) = (libc::SYS_pread64, 0_i64); // a seq_file rebuilds its text at the start
+        // SAFETY: the kernel writes at most buffer.len() bytes into buffer, which outlives the call.
+        let read =
+            unsafe { libc::syscall(call, file.fd, buffer.as_mut_ptr(), buffer.len(), start) };
+        usize::try_from(read).map_err(|_| last_errno())
     }
 
     fn directory_uid(&self, pid: u32) -> Result<u32, Errno> {
@@ -271,6 +284,21 @@ impl Kernel for Procfs {
         let (call, fd) = (libc::SYS_pidfd_send_signal, pidfd.as_raw_fd());
         // SAFETY: pidfd_send_signal(2) takes a null siginfo; signal 0 is never delivered.
         check(unsafe { libc::syscall(call, fd, 0, no_info, 0) })
+    }
+}
+
+/// The open stat file of one process. It is opened, read and closed by bare system calls: in a process
+/// with threads, which Node always is, each wrapper of glibc would also take two atomic steps to be a
+/// cancellation point.
+#[derive(Debug)]
+pub struct StatFile {
+    fd: RawFd,
+}
+
+impl Drop for StatFile {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor came from openat(2) and is this struct's alone.
+        let _closed = unsafe { libc::syscall(libc::SYS_close, self.fd) };
     }
 }
 
@@ -347,12 +375,15 @@ fn file_system_magic(fd: RawFd) -> Result<u64, Errno> {
 }
 
 fn file_id(fd: RawFd) -> Result<FileId, Errno> {
+    fstat(fd).map(|stat| (stat.st_dev, stat.st_ino))
+}
+
+fn fstat(fd: RawFd) -> Result<libc::stat, Errno> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: stat is large enough and outlives the call.
     check(unsafe { libc::fstat(fd, stat.as_mut_ptr()) })?;
     // SAFETY: fstat(2) succeeded, so it filled the struct.
-    let stat = unsafe { stat.assume_init() };
-    Ok((stat.st_dev, stat.st_ino))
+    Ok(unsafe { stat.assume_init() })
 }
 
 fn clock_nanos(clock: libc::clockid_t) -> Result<i64, Errno> {

@@ -112,6 +112,7 @@ pub struct World {
     pub magic: u64,
     pub capabilities: u64,
     pub processors: usize,
+    pub host_processes: u64,
     pub log: Vec<Call>,
     births: u32,
 }
@@ -122,7 +123,8 @@ impl World {
     }
 
     pub fn with_processors(processors: usize) -> Self {
-        let mut world = Self { magic: 0x9fa0, processors, births: 1, ..Self::default() };
+        let mut world =
+            Self { magic: 0x9fa0, processors, host_processes: 1_000, births: 1, ..Self::default() };
         for (path, text) in [
             ("self/status", "Name:\tmodel\nNSpid:\t50\n"),
             ("self/uid_map", "0 0 4294967295\n"),
@@ -340,6 +342,10 @@ impl Kernel for Model<'_> {
 
     fn read_link(&self, path: &str) -> Result<String, Errno> {
         self.world().links.get(path).cloned().ok_or(Errno::ENOENT)
+    }
+
+    fn count_processes(&self) -> u64 {
+        self.world().host_processes
     }
 
     fn open_listing(&self) -> Result<u32, Errno> {
