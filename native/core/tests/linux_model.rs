@@ -499,6 +499,14 @@ fn a_visible_pid_1_of_another_user_decides_and_our_own_does_not() {
 }
 
 #[test]
+fn a_mount_that_is_not_listed_may_hide_anything() {
+    let mut world = world_with(PID);
+    world.hidden.insert(1);
+    world.files.insert("self/mountinfo".into(), b"23 1 0:22 / /sys rw - sysfs sysfs rw\n".into());
+    assert_eq!(full(&Model::new(world)), Err(Error::NotWhole));
+}
+
+#[test]
 fn a_remount_during_the_census_is_noticed() {
     let model = Model::scripted(world_with(PID), |world, _, call| {
         if call == Call::Open(PID) {

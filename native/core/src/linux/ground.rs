@@ -69,7 +69,7 @@ impl Ground {
             initial_user_namespace: namespace(kernel, "self/ns/user")?
                 .is_none_or(|inode| inode == INITIAL_USER_NAMESPACE),
             mount_id,
-            policy: mount_policy(kernel, mount_id)?.unwrap_or_default(),
+            policy: mount_policy(kernel, mount_id)?.unwrap_or(Policy::UNKNOWN),
         })
     }
 
@@ -207,11 +207,16 @@ fn covers_every_id(map: &[u8]) -> Option<bool> {
 }
 
 /// The `hidepid=` and `gid=` options of a procfs mount (proc(5)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Policy {
     hides: bool,
     /// Members of this group see everything all the same; no group does under `hidepid=ptraceable`.
     exempt_group: Option<u32>,
+}
+
+impl Policy {
+    /// Of a mount that is not in the list: what is not known to be shown may be hidden.
+    const UNKNOWN: Self = Self { hides: true, exempt_group: None };
 }
 
 fn mount_policy(kernel: &impl Kernel, mount_id: u64) -> Result<Option<Policy>, Error> {
@@ -238,7 +243,7 @@ fn parse_mount_policy(mounts: &[u8], mount_id: u64) -> Option<Policy> {
     Some(match hidepid {
         b"0" | b"off" | b"1" | b"noaccess" => Policy { hides: false, exempt_group: None },
         b"2" | b"invisible" => Policy { hides: true, exempt_group: Some(gid) },
-        _ => Policy { hides: true, exempt_group: None }, // ptraceable, or what a later kernel adds
+        _ => Policy::UNKNOWN, // ptraceable, or what a later kernel adds
     })
 }
 
@@ -275,7 +280,7 @@ mod tests {
     fn the_options_of_our_own_mount_count() {
         let policy = |id| parse_mount_policy(MOUNTS.as_bytes(), id);
         let open = Some(Policy { hides: false, exempt_group: None });
-        let closed = Some(Policy { hides: true, exempt_group: None });
+        let closed = Some(Policy::UNKNOWN);
         assert_eq!(policy(22), open);
         assert_eq!(policy(122), Some(Policy { hides: true, exempt_group: Some(1000) }));
         assert_eq!(policy(123), closed);
