@@ -34,6 +34,7 @@ const IDENTITIES = 500;
 const js = (name, launcher = []) => ({ command: [...launcher, process.execPath, `${HERE}contender.mjs`, name] });
 const CONTENDERS = {
   floor: { command: [`${BUILD}/floor`] },
+  "floor beside threads": { command: [`${BUILD}/floor`, "10"] },
   "proc-safe": js("proc-safe"),
   // With one processor to run on it starts no thread.
   "proc-safe, one thread": js("proc-safe", ["taskset", "--cpu-list", "1"]),
@@ -46,7 +47,7 @@ const CONTENDERS = {
   systeminformation: js("systeminformation"),
 };
 const chosen = Object.keys(CONTENDERS).filter(
-  (name) => name === "floor" || values.only === undefined || values.only.split(";").includes(name),
+  (name) => name.startsWith("floor") || values.only === undefined || values.only.split(";").includes(name),
 );
 
 await build();
@@ -69,7 +70,7 @@ async function build() {
   buildTypeScript();
   await buildNative();
   for (const name of ["floor", "sleepers"]) {
-    execFileSync("cc", ["-O2", "-Wall", "-Wextra", "-Werror", "-o", `${BUILD}/${name}`, `${HERE}${name}.c`], { stdio: "inherit" });
+    execFileSync("cc", ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", `${BUILD}/${name}`, `${HERE}${name}.c`], { stdio: "inherit" });
   }
   installWith(["--dir", HERE, "--ignore-workspace"]);
   execFileSync("cargo", ["build", "--quiet", "--release", "--locked"], { cwd: `${HERE}sysinfo`, stdio: "inherit" });

@@ -16,6 +16,8 @@ const BATCH: usize = 1024;
 const ROWS_ALONE: usize = 80;
 /// Processes on the host below which a thread costs more than it saves (docs/performance.md).
 const WORTH_HELP: u64 = 500;
+/// Rows to make room for at once; a host can have more processes than the caller may see.
+const MOST_EXPECTED: u64 = 1024;
 /// More gain nothing: what they wait for is in the kernel.
 const MOST_THREADS: usize = 4;
 /// A helper's frames are small; its reads need 2 KiB of buffer.
@@ -49,9 +51,10 @@ fn read_helped<K: Kernel>(
 ) -> Result<Vec<Snapshot>, Error> {
     let listing = kernel.open_listing().map_err(|errno| failed("openat", errno, None))?;
     let batches = Batches { listing: Mutex::new(listing), stopped: AtomicBool::new(false) };
-    let mut rows = Vec::new();
+    let expected = kernel.count_processes();
+    let mut rows = Vec::with_capacity(usize::try_from(expected.min(MOST_EXPECTED)).unwrap_or(0));
     let mut pids = Vec::new();
-    let worth_help = most_threads > 1 && kernel.count_processes() >= WORTH_HELP;
+    let worth_help = most_threads > 1 && expected >= WORTH_HELP;
     while !worth_help || rows.len() < ROWS_ALONE {
         if !batches.read_next(kernel, &mut pids, &mut rows, read_row)? {
             return Ok(rows);
