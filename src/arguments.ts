@@ -3,6 +3,7 @@
 
 import { ProcSafeError } from "./errors.js";
 import { escapeControls } from "./escape.js";
+import type { ProcessIdentity } from "./types.js";
 
 /** What a caller may ask of a census, checked. */
 export interface ListRequest {
@@ -39,6 +40,62 @@ export function checkListOptions(options: unknown): ListRequest {
 export function checkPid(pid: unknown): number {
   if (!isPid(pid)) throw invalid("a pid must be an integer from 0 to 4294967295");
   return pid;
+}
+
+/** Longer than any text in an identity; bounds what a saved file can make us compare. */
+const LONGEST_TEXT = 256;
+
+/**
+ * An identity, perhaps from a file: own keys only, so that no prototype adds a fact. Keys of a newer version
+ * are left out.
+ */
+export function checkIdentity(value: unknown): ProcessIdentity {
+  if (typeof value !== "object" || value === null || isArray(value)) throw invalid("an identity must be an object");
+  const own = (key: keyof ProcessIdentity): unknown =>
+    touch(`the key ${key} of an identity`, () => (Object.hasOwn(value, key) ? (Reflect.get(value, key) as unknown) : undefined));
+  const integer = (key: keyof ProcessIdentity, least: number): number => {
+    const number = own(key);
+    if (!Number.isSafeInteger(number) || (number as number) < least) throw invalid(`${key} of an identity must be an integer`);
+    return number as number;
+  };
+  const optional = <T>(key: keyof ProcessIdentity, check: (found: unknown) => found is T): T | undefined => {
+    const found = own(key);
+    if (found === undefined || check(found)) return found as T | undefined;
+    throw invalid(`${key} of an identity is not as it was read`);
+  };
+  const pids = [own("pid"), own("parentPid")];
+  if (!pids.every(isPid)) throw invalid("pid and parentPid of an identity must be pids");
+  const [pid = 0, parentPid = 0] = pids;
+  const exited = own("exited");
+  if (typeof exited !== "boolean") throw invalid("exited of an identity must be true or false");
+  const identity = {
+    pid,
+    parentPid,
+    startTimeMicros: integer("startTimeMicros", -Number.MAX_SAFE_INTEGER),
+    startTimeResolutionMicros: integer("startTimeResolutionMicros", 1),
+    startTimeSinceBootMicros: optional("startTimeSinceBootMicros", isSafeInteger),
+    bootId: optional("bootId", isShortText),
+    uniqueId: optional("uniqueId", isDecimal),
+    pidNamespace: optional("pidNamespace", isDecimal),
+    timeNamespace: optional("timeNamespace", isDecimal),
+    exited,
+  };
+  // Without a prototype: an absent fact stays absent whatever somebody did to Object.prototype.
+  const facts = Object.entries(identity).filter(([, fact]) => fact !== undefined);
+  return Object.assign(Object.create(null) as ProcessIdentity, Object.fromEntries(facts));
+}
+
+function isSafeInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isShortText(value: unknown): value is string {
+  return typeof value === "string" && value.length > 0 && value.length <= LONGEST_TEXT;
+}
+
+/** An unsigned 64-bit number as text, spelled in one way only. */
+function isDecimal(value: unknown): value is string {
+  return isShortText(value) && /^(?:0|[1-9]\d{0,19})$/.test(value);
 }
 
 function checkPids(pids: unknown): Uint32Array | undefined {

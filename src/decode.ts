@@ -25,7 +25,7 @@ const STATES: readonly (ProcessState | undefined)[] = [undefined, "running", "st
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** What all identities of one call share. */
-type Origin = Pick<
+export type Origin = Pick<
   ProcessIdentity,
   "startTimeResolutionMicros" | "bootId" | "pidNamespace" | "timeNamespace"
 >;
@@ -83,7 +83,7 @@ function identityAt(numbers: Float64Array, at: number, origin: Origin): ProcessI
 let lastOrigin: { readonly text: string; readonly origin: Origin } | undefined;
 
 /** Lines; an absent fact is empty. They hardly ever change in the life of a process. */
-function decodeOrigin(text: string): Origin {
+export function decodeOrigin(text: string): Origin {
   if (lastOrigin?.text === text) return lastOrigin.origin;
   const [resolution, bootId = "", pidNamespace = "", timeNamespace = ""] = text.split("\n");
   const origin = {

@@ -31,6 +31,7 @@ interface Binding {
   describeBinding(): { version: string; contract: number; supported: boolean };
   takeCensus(pids: Uint32Array | undefined, timeoutMs: number | undefined, visibleOnly: boolean): PackedCensus | Failure;
   readIdentity(pid: number, row: Float64Array): string | null | Failure;
+  readOrigin(): string | Failure;
 }
 
 const CONTRACT = 1;
@@ -68,6 +69,11 @@ const identityRow = new Float64Array(COLUMNS);
 export function readIdentity(pid: number): PackedCensus | null {
   const origin = unwrap(binding().readIdentity(pid, identityRow));
   return origin === null ? null : [identityRow, "", origin];
+}
+
+/** What all identities of this process share. */
+export function readOrigin(): string {
+  return unwrap(binding().readOrigin());
 }
 
 /** Turns the failure of a native call into the public error. */

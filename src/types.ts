@@ -61,3 +61,15 @@ export interface ProcessSnapshot {
   readonly exiting?: true;
   readonly identity?: ProcessIdentity;
 }
+
+/** Whether two identities are of one process. */
+export type IdentityComparison = "same" | "different" | "unknown";
+
+/** What became of the process of a kept identity. */
+export type IdentityState = "live" | "exited" | "reused" | "gone" | "unknown";
+
+/** The boot and the pid namespace that the identities of this process are of. */
+export interface BootIdentity {
+  readonly bootId: string;
+  readonly pidNamespace?: string;
+}

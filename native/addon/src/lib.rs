@@ -70,6 +70,12 @@ pub fn read_identity(pid: u32, mut row: Float64ArraySlice<'_>) -> Either<Option<
     either(outcome)
 }
 
+/// Reads what all identities share.
+#[napi(catch_unwind)]
+pub fn read_origin() -> Either<String, Failure> {
+    either(guarded(|| sys::read_origin().map(pack::join)))
+}
+
 fn either<T>(outcome: Result<T, Error>) -> Either<T, Failure> {
     match outcome {
         Ok(value) => Either::A(value),

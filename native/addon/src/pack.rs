@@ -66,7 +66,7 @@ pub fn pack<'env>(
 }
 
 /// Lines: resolution in microseconds, boot, pid namespace, time namespace; an absent fact is empty.
-fn join(origin: &Origin) -> String {
+pub fn join(origin: &Origin) -> String {
     let mut lines = origin.start_time_resolution_micros.to_string();
     for text in [&origin.boot_id, &origin.pid_namespace, &origin.time_namespace] {
         lines.push('\n');

@@ -39,3 +39,11 @@ pub fn read_identity(pid: u32) -> Result<Option<(Identity, &'static Origin)>, Er
     let (host, origin) = platform::host()?;
     Ok(host.read_identity(pid)?.map(|identity| (identity, origin)))
 }
+
+/// What the identities of this process's host share.
+///
+/// # Errors
+/// A ground that cannot be believed, or no backend.
+pub fn read_origin() -> Result<&'static Origin, Error> {
+    platform::host().map(|(_, origin)| origin)
+}
