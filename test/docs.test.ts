@@ -1,6 +1,6 @@
 // Every code block in README and docs is run, or checked by the compiler.
 
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -58,7 +58,9 @@ function typeCheck(text: string): void {
   const file = join(stagedPackage(), "block.mts");
   writeFileSync(file, text);
   const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--skipLibCheck", "--types", "node", "--typeRoots", join(ROOT, "node_modules/@types")];
-  execFileSync(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), ...options, file], { stdio: "pipe" });
+  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+  const { stdout, status } = spawnSync(process.execPath, [tsc, ...options, file], { cwd: stagedPackage(), encoding: "utf8" });
+  expect([status, stdout]).toEqual([0, ""]);
 }
 
 /** Commands of a checkout rebuild what other tests are using, so `.ci/run` runs them instead. */
