@@ -190,7 +190,8 @@ function parsePid(word: string): number {
 }
 
 function width(): number {
-  return process.stdout.isTTY ? process.stdout.columns : Infinity;
+  // A terminal that nobody has sized says 0.
+  return (process.stdout.isTTY && process.stdout.columns) || Infinity;
 }
 
 const COLOURS: Readonly<Record<string, "red" | "yellow" | "magenta">> = {

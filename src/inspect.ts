@@ -31,6 +31,8 @@ export interface ListProcessesOptions {
  *   `incomplete`, `timeout`, `access-denied`, `operation-failed`.
  */
 export function listProcesses(options?: ListProcessesOptions): readonly ProcessSnapshot[] {
-  const { pids, timeoutMs, visibleOnly } = checkListOptions(options);
-  return decodeRows(takeCensus(pids, timeoutMs, visibleOnly));
+  const { pids, deadline, visibleOnly } = checkListOptions(options);
+  const rows = decodeRows(takeCensus(pids, deadline.remaining(), visibleOnly));
+  deadline.remaining();
+  return rows;
 }

@@ -93,7 +93,7 @@ export function unwrap<T extends PackedCensus | string | null>(result: T | Failu
 }
 
 function isFailure(result: PackedCensus | string | null | Failure): result is Failure {
-  return typeof result === "object" && result !== null && "code" in result;
+  return typeof result === "object" && result !== null && !Array.isArray(result);
 }
 
 function errnoName(errno: number): string {
@@ -103,17 +103,16 @@ function errnoName(errno: number): string {
 
 function binding(): Binding {
   const result = load();
-  if ("error" in result) throw result.error;
-  return result.loaded.binding;
+  if (result instanceof ProcSafeError) throw result;
+  return result.binding;
 }
 
 /** Loads on first use. A failure is not remembered: it may be one of the moment, such as EMFILE. */
-export function load(): { readonly loaded: Loaded } | { readonly error: ProcSafeError } {
+export function load(): Loaded | ProcSafeError {
   try {
-    return { loaded: (loaded ??= loadBinding()) };
+    return (loaded ??= loadBinding());
   } catch (error) {
-    if (error instanceof ProcSafeError) return { error };
-    return { error: unusable("the loader failed", error) };
+    return error instanceof ProcSafeError ? error : unusable("the loader failed", error);
   }
 }
 
@@ -173,11 +172,11 @@ export interface NativeStatus {
 export function nativeStatus(): NativeStatus {
   const common = { mode: mode ?? ("invalid" as const), target: safeTarget() };
   const result = load();
-  if ("loaded" in result) {
-    const { path, version } = result.loaded;
+  if (!(result instanceof ProcSafeError)) {
+    const { path, version } = result;
     return Object.freeze({ ...common, state: "ready" as const, path, version });
   }
-  const { code, message } = result.error;
+  const { code, message } = result;
   const state = mode === "off" ? ("disabled" as const) : ("unavailable" as const);
   return Object.freeze({ ...common, state, error: Object.freeze({ code, message }) });
 }
@@ -193,10 +192,10 @@ function safeTarget(): string {
 /** Whether the binding is loaded and this platform has a backend. Never throws. */
 export function isSupported(): boolean {
   const result = load();
-  return "loaded" in result && result.loaded.supported;
+  return !(result instanceof ProcSafeError) && result.supported;
 }
 
 if (mode === "require") {
   const result = load();
-  if ("error" in result) throw result.error;
+  if (result instanceof ProcSafeError) throw result;
 }

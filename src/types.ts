@@ -53,7 +53,7 @@ export interface ProcessSnapshot {
   readonly uid?: number;
   /**
    * The kernel's short name (`comm`, at most 15 bytes for a program, more for a kernel thread). Bytes
-   * that are not UTF-8 read as U+FFFD; control characters are the name's own: escape them for output.
+   * that are not UTF-8 read as U+FFFD, a byte order mark stays; control characters are the name's own: escape them for output.
    */
   readonly name?: string;
   readonly state?: ProcessState;

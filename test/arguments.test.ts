@@ -1,6 +1,7 @@
 // Every wrong argument is refused before any native call: with the binding switched off, a native
 // call would be `helper-unavailable`.
 
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { listProcesses, ProcSafeError, readProcessIdentity } from "proc-safe";
 import { scriptValue } from "./support/node.ts";
@@ -60,8 +61,12 @@ const BAD_OPTIONS: readonly (readonly [string, unknown])[] = [
   ["timeoutMs: null", { timeoutMs: null }],
   ["visibility: unknown", { visibility: "some" }],
   ["visibility: true", { visibility: true }],
+  ["an instance of a class", new (class { get pids(): number[] { return [1]; } })()],
+  ["inherited options", Object.create({ pids: [1] })],
+  ["a map", new Map([["pids", [1]]])],
   ["a getter that throws", { get pids() { throw new Error("getter"); } }],
   ["a trap that throws", trap("timeoutMs")],
+  ["a Proxy that always throws", new Proxy({}, { get: () => { throw new Error("trap"); } })],
   ["a revoked Proxy", revoked()],
   ["ownKeys that throws", new Proxy({}, { ownKeys: () => { throw new Error("keys"); } })],
 ];
@@ -123,13 +128,36 @@ test("each option and each element is read once", () => {
   expect(reads.sort()).toEqual(["0", "1", "length", "pids", "timeoutMs", "visibility"]);
 });
 
-test("options may come from a class", () => {
-  class Options {
-    get pids(): number[] {
-      return [process.pid];
+test("nobody's change to Object.prototype is an argument, or breaks an answer", () => {
+  const script = `
+    const whole = listProcesses().length;
+    const changes = { pids: [1], visibility: "some", timeoutMs: -1, code: "x", error: {}, loaded: {}, cause: 1 };
+    const answers = [];
+    for (const [key, value] of Object.entries(changes)) {
+      Object.prototype[key] = value;
+      try {
+        answers.push(listProcesses({}).length > 1, readProcessIdentity(process.pid).pid === process.pid, isSupported(), nativeStatus().state === "ready");
+        answers.push(procSafe.inspectIdentity(readProcessIdentity(process.pid)) === "live");
+      } finally { delete Object.prototype[key]; }
     }
-  }
-  expect(listProcesses(new Options())).toHaveLength(1);
+    report([answers.length, answers.every(Boolean)]);
+  `;
+  expect(scriptValue(script)).toEqual([35, true]);
+});
+
+test("options from another realm are plain too", () => {
+  expect(listProcesses(runInNewContext(`({ pids: [${process.pid}] })`) as object)).toHaveLength(1);
+  expect(listProcesses(Object.assign(Object.create(null) as object, { pids: [process.pid] }))).toHaveLength(1);
+});
+
+test("a deadline counts from the beginning of the call", () => {
+  const pids = new Array<number>(2 ** 22).fill(4_000_000);
+  const started = performance.now();
+  expect(() => listProcesses({ pids, timeoutMs: 1 })).toThrow(expect.objectContaining({ code: "timeout" }) as Error);
+  const spent = performance.now() - started;
+  const before = performance.now();
+  listProcesses({ pids });
+  expect(spent).toBeLessThan(performance.now() - before);
 });
 
 test("the error class", () => {

@@ -110,8 +110,8 @@ test("tree of an absent process is 1", () => {
 
 nativeTest("on a terminal: its width, and colours unless NO_COLOR is set", ["linux"], () =>
   whileHeld(["stopped"], ({ pid }) => {
-    const onTerminal = (words: string, env: Record<string, string> = {}): string => {
-      const line = `stty cols 40; "${process.execPath}" "${CLI}" ${words}`;
+    const onTerminal = (words: string, env: Record<string, string> = {}, columns = 40): string => {
+      const line = `stty cols ${columns}; "${process.execPath}" "${CLI}" ${words}`;
       const { NO_COLOR: _, FORCE_COLOR: __, ...rest } = process.env;
       const { stdout } = spawnSync("script", ["-qec", line, "/dev/null"], { encoding: "utf8", env: { ...rest, TERM: "xterm", ...env } });
       return stdout.replaceAll("\r\n", "\n");
@@ -126,6 +126,7 @@ nativeTest("on a terminal: its width, and colours unless NO_COLOR is set", ["lin
       expect(plain).toMatch(/^ *PID .* NAME$/m);
       expect(plain).not.toContain("STARTED");
     }
+    expect(onTerminal(`list --pid ${pid}`, {}, 0), "a terminal that nobody has sized").toContain("states");
     expect(cli(["list", "--pid", String(pid)]).out).not.toContain("\u001b");
   }),
 );

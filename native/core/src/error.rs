@@ -11,12 +11,20 @@ impl Errno {
     pub const ENOENT: Self = Self(2);
     /// No such process.
     pub const ESRCH: Self = Self(3);
+    /// Out of memory.
+    pub const ENOMEM: Self = Self(12);
     /// Permission denied.
     pub const EACCES: Self = Self(13);
     /// Too many open files in the system.
     pub const ENFILE: Self = Self(23);
     /// Too many open files in the process.
     pub const EMFILE: Self = Self(24);
+
+    /// Something ran out that another moment may have: descriptors or memory.
+    #[must_use]
+    pub const fn is_shortage(self) -> bool {
+        matches!(self, Self::ENOMEM | Self::ENFILE | Self::EMFILE)
+    }
 
     /// What this errno says about the process that was asked for. The numbers are the same on
     /// Linux and Darwin.

@@ -9,6 +9,7 @@ use proc_safe_core::error::{Code, Errno, Error, Reason};
 use proc_safe_core::facts::{Owner, Snapshot, State};
 use proc_safe_core::guard::guarded;
 use proc_safe_core::linux::Linux;
+use proc_safe_core::linux::birth::ClockSample;
 use proc_safe_core::linux::ground::Ground;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use std::collections::HashSet;
@@ -33,6 +34,10 @@ fn row(model: &Model<'_>, pid: u32) -> Option<Snapshot> {
 fn identity(model: &Model<'_>, pid: u32) -> Result<Option<proc_safe_core::facts::Identity>, Error> {
     let ground = model.ground();
     Linux::new(model, &ground)?.read_identity(pid)
+}
+
+fn identity_error(model: &Model<'_>) -> Error {
+    identity(model, PID).unwrap_err()
 }
 
 fn world_with(pid: u32) -> World {
@@ -279,6 +284,67 @@ fn a_thread_made_during_the_first_pass_is_no_exit() {
 }
 
 #[test]
+fn a_threads_path_that_leads_to_the_dead_leader_is_no_exit() {
+    // Captured: while thread 301 executed a program, /proc/300/task/301/stat read as thread 300's.
+    for world_changes in [false, true] {
+        let mut world = world_with(PID);
+        world.change(PID, |process| {
+            process.threads[0].dead = true;
+            process.threads.push(Thread { tid: 301, exiting: world_changes, dead: false });
+        });
+        world.aliases.insert(301, PID);
+        assert!(!row(&Model::new(world), PID).unwrap().exiting);
+    }
+}
+
+#[test]
+fn a_file_of_another_number_is_read_again_and_never_believed() {
+    let mut once = Some(());
+    let model = Model::scripted(world_with(PID), move |world, _, call| {
+        if call == Call::Read(PID) && once.take().is_some() {
+            world.glitch(PID, Glitch::OtherNumber);
+        }
+    });
+    assert_eq!(row(&model, PID).unwrap().state, Some(State::Running));
+    let model = Model::scripted(world_with(PID), |world, _, call| {
+        if call == Call::Read(PID) {
+            world.glitch(PID, Glitch::OtherNumber);
+        }
+    });
+    let error = full(&model).unwrap_err();
+    assert_eq!(error.reason(), Some(Reason::MalformedRecord));
+}
+
+#[test]
+fn a_pid_that_is_now_hidden_and_now_torn_is_unstable() {
+    let model = Model::scripted(world_with(PID), |world, _, call| {
+        if call == Call::Open(PID) && !world.hidden.remove(&PID) {
+            world.hidden.insert(PID);
+        }
+        if call == Call::Read(PID) {
+            world.glitch(PID, Glitch::Torn);
+        }
+    });
+    let error = identity(&model, PID).unwrap_err();
+    assert_eq!(error.reason(), Some(Reason::UnstablePid));
+}
+
+#[test]
+fn births_do_not_move_with_the_noise_of_the_clocks() {
+    let model = Model::new(world_with(PID));
+    let ground = model.ground();
+    let sample = |nanos: i64| ClockSample { boot_before: 0, real: nanos, boot_after: 0 };
+    let edge = 1_796_062_244_120_000_000; // a whole tick
+    let first = ground.epoch_offset_micros(&[sample(edge)]);
+    for noise in [-1, 1, -30, 30, -4_000_000, 4_000_000] {
+        assert_eq!(ground.epoch_offset_micros(&[sample(edge + noise)]), first);
+    }
+    let stepped = ground.epoch_offset_micros(&[sample(edge + 3_600_000_000_000)]);
+    assert_eq!(stepped, first + 3_600_000_000);
+    assert_eq!(ground.epoch_offset_micros(&[sample(edge + 3_600_000_000_000 - 1)]), stepped);
+}
+
+#[test]
 fn the_leaders_flag_alone_is_no_exit() {
     let mut world = world_with(PID);
     world.change(PID, |process| {
@@ -468,34 +534,30 @@ fn a_full_census_under_a_hiding_policy_is_not_whole() {
     assert_eq!(visible.map(|rows| rows.len()), Ok(2));
     // A capability of another user namespace than the initial one proves nothing.
     model.world().capabilities = 1 << 19;
-    assert_eq!(options("hidepid=2"), Ok(2));
+    model.world().hidden.clear();
+    assert_eq!(options("hidepid=2"), Ok(3));
     model.world().links.insert("self/ns/user".into(), "user:[4026532000]".into());
     assert_eq!(options("hidepid=2"), Err(Error::NotWhole));
 }
 
 #[test]
-fn a_visible_pid_1_of_another_user_decides_and_our_own_does_not() {
-    let mut world = world_with(PID);
-    let line = b"22 1 0:21 / /proc rw - proc proc rw,hidepid=invisible\n".to_vec();
-    world.files.insert("self/mountinfo".into(), line);
-    let model = Model::new(world);
-    // The model's pid 1 is another user's, so the policy hides it, and every reader sees that.
-    model.world().hidden.insert(1);
-    assert_eq!(full(&model), Err(Error::NotWhole));
-    // Seen in spite of the policy: the caller is exempt from it.
-    model.world().hidden.clear();
-    assert_eq!(full(&model).map(|rows| rows.len()), Ok(3));
-    // With the capability in some namespace the sight of pid 1 says nothing.
-    model.world().capabilities = 1 << 19;
-    model.world().links.insert("self/ns/user".into(), "user:[4026532000]".into());
-    assert_eq!(full(&model), Err(Error::NotWhole));
-    // Nor does a pid 1 of our own, as in a rootless container.
-    model.world().capabilities = 0;
-    model.world().reap(1);
-    while model.world().processes.get(&1).is_none_or(|init| init.uid() != OWN_UID) {
-        model.world().recycle(1);
-    }
-    assert_eq!(full(&model), Err(Error::NotWhole));
+fn a_capability_counts_only_if_it_shows_pid_1() {
+    let world = |change: fn(&mut World)| {
+        let mut world = world_with(PID);
+        let line = b"22 1 0:21 / /proc rw - proc proc rw,hidepid=invisible,gid=9\n".to_vec();
+        world.files.insert("self/mountinfo".into(), line);
+        world.capabilities = 1 << 19;
+        change(&mut world);
+        full(&Model::new(world)).map(|rows| rows.len())
+    };
+    assert_eq!(world(|_| ()), Ok(3));
+    // A security module that confines the caller to its own processes.
+    let confined = world(|world| {
+        world.hidden.insert(1);
+    });
+    assert_eq!(confined, Err(Error::NotWhole));
+    // The sight of pid 1 alone proves nothing: its user namespace may be the caller's.
+    assert_eq!(world(|world| world.capabilities = 0), Err(Error::NotWhole));
 }
 
 #[test]
@@ -585,6 +647,11 @@ fn failures_are_errors_and_not_rows() {
     model.world().errors.insert(Call::PidFd(PID), Errno::EPERM);
     let identity = identity(&model, PID).unwrap().unwrap();
     assert_eq!((identity.unique_id, identity.exited), (None, false));
+    // A shortage is another matter: the next call may have it.
+    let model = Model::new(world_with(PID));
+    model.world().errors.insert(Call::PidFd(PID), EMFILE);
+    let error = identity_error(&model);
+    assert_eq!(error.system(), Some(("pidfd_open", EMFILE)));
     // An owner that is refused is absent.
     let model = Model::new(world_with(PID));
     model.world().errors.insert(Call::Directory(PID), Errno::EACCES);

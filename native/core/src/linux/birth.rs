@@ -45,26 +45,27 @@ impl Ticks {
         Some(nanos.div_euclid(1000))
     }
 
-    /// What to add to microseconds since boot for microseconds since the Unix epoch.
-    ///
-    /// The offset between the two clocks moves only when the wall clock is stepped. The tightest
-    /// sample knows it to well under a microsecond; rounded down to a tick it is the same in every
-    /// call, so that one process has one `startTimeMicros`. It needs no /proc/stat, whose btime is
-    /// in whole seconds.
+    /// Nanoseconds in whole ticks, in microseconds.
     #[must_use]
-    pub fn epoch_offset_micros(self, samples: &[ClockSample]) -> i64 {
-        let width = |sample: &ClockSample| sample.boot_after.saturating_sub(sample.boot_before);
-        let offset_nanos = samples.iter().min_by_key(|sample| width(sample)).map_or(0, |sample| {
-            sample.real.saturating_sub(sample.boot_before.saturating_add(width(sample) / 2))
-        });
-        let tick_nanos = i64::try_from(NANOS_PER_SECOND / self.per_second).unwrap_or(1).max(1);
-        offset_nanos.div_euclid(tick_nanos).saturating_mul(tick_nanos) / 1000
+    pub fn round_down_micros(self, nanos: i64) -> i64 {
+        let tick = i64::try_from(NANOS_PER_SECOND / self.per_second).unwrap_or(1).max(1);
+        nanos.div_euclid(tick).saturating_mul(tick) / 1000
     }
+}
+
+/// CLOCK_REALTIME − CLOCK_BOOTTIME by the tightest sample, to well under a microsecond. It needs no
+/// /proc/stat, whose btime is in whole seconds.
+#[must_use]
+pub fn offset_nanos(samples: &[ClockSample]) -> i64 {
+    let width = |sample: &ClockSample| sample.boot_after.saturating_sub(sample.boot_before);
+    samples.iter().min_by_key(|sample| width(sample)).map_or(0, |sample| {
+        sample.real.saturating_sub(sample.boot_before.saturating_add(width(sample) / 2))
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ClockSample, Ticks};
+    use super::{ClockSample, Ticks, offset_nanos};
 
     const HUNDRED: u64 = 100;
 
@@ -80,19 +81,9 @@ mod tests {
     fn the_tightest_sample_decides_and_is_rounded_down_to_a_tick() {
         let offset = 1_796_062_244_123_456_789;
         let loose = sample(offset, 400_000_000, 1_000_000_000);
-        let samples = [loose, sample(offset, 3, 90), loose];
-        assert_eq!(Ticks::new(HUNDRED).epoch_offset_micros(&samples), 1_796_062_244_120_000);
-        let before_the_epoch = [sample(-15_000_001, 0, 10)];
-        assert_eq!(Ticks::new(HUNDRED).epoch_offset_micros(&before_the_epoch), -20_000);
-    }
-
-    #[test]
-    fn jitter_below_a_tick_does_not_move_a_birth() {
-        let offset = 1_796_062_244_123_456_789;
-        let offsets: std::collections::HashSet<i64> = (-500..500)
-            .map(|error| Ticks::new(HUNDRED).epoch_offset_micros(&[sample(offset, error, 60)]))
-            .collect();
-        assert_eq!(offsets.len(), 1);
+        assert_eq!(offset_nanos(&[loose, sample(offset, 3, 90), loose]), offset + 3);
+        assert_eq!(Ticks::new(HUNDRED).round_down_micros(offset), 1_796_062_244_120_000);
+        assert_eq!(Ticks::new(HUNDRED).round_down_micros(-15_000_001), -20_000);
     }
 
     #[test]

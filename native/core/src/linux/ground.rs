@@ -1,12 +1,13 @@
 //! What /proc must be before its answers are about the caller's processes, and what it hides.
 
 use super::Kernel;
-use super::birth::Ticks;
+use super::birth::{ClockSample, Ticks, offset_nanos};
 use crate::error::{Errno, Error, Meaning, Reason};
 use crate::facts::Origin;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Facts of the boot and of the checked /proc; they hold for the life of the caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Ground {
     /// What all identities share: the boot id, which `subset=pid` hides, and the inodes of the
     /// caller's namespaces.
@@ -19,8 +20,10 @@ pub struct Ground {
     /// The uid that stands for a user without a number here.
     overflow_uid: u32,
     initial_user_namespace: bool,
-    mount_id: u64,
-    policy: Policy,
+    /// Major and minor number of the mounted file system, as /proc/self/mountinfo spells them.
+    device: String,
+    /// CLOCK_REALTIME − CLOCK_BOOTTIME in nanoseconds, as first measured since the last step.
+    epoch_offset: AtomicI64,
 }
 
 /// `PROC_SUPER_MAGIC` of linux/magic.h.
@@ -30,6 +33,8 @@ const CAP_SYS_PTRACE: u32 = 19;
 /// `PROC_USER_INIT_INO` and `PROC_TIME_INIT_INO` of linux/proc_ns.h.
 const INITIAL_USER_NAMESPACE: &str = "4026531837";
 const INITIAL_TIME_NAMESPACE: &str = "4026531834";
+/// No offset of a real clock.
+const NOT_MEASURED: i64 = i64::MIN;
 /// `DEFAULT_OVERFLOWUID` of linux/highuid.h.
 const DEFAULT_OVERFLOW_UID: u32 = 65534;
 
@@ -50,7 +55,7 @@ impl Ground {
             let what = "/proc belongs to another pid namespace than the caller";
             return Err(Error::NoGround { what, reason: Reason::ForeignProcfs });
         }
-        let mount_id = kernel.mount_id().map_err(|failed| failed.into_error(None))?;
+        let (major, minor) = kernel.device().map_err(|errno| failed("fstat", errno))?;
         let ticks = Ticks::new(kernel.ticks_per_second());
         let origin = Origin {
             start_time_resolution_micros: ticks.micros(),
@@ -68,8 +73,8 @@ impl Ground {
                 .unwrap_or(DEFAULT_OVERFLOW_UID),
             initial_user_namespace: namespace(kernel, "self/ns/user")?
                 .is_none_or(|inode| inode == INITIAL_USER_NAMESPACE),
-            mount_id,
-            policy: mount_policy(kernel, mount_id)?.unwrap_or(Policy::UNKNOWN),
+            device: format!("{major}:{minor}"),
+            epoch_offset: AtomicI64::new(NOT_MEASURED),
         })
     }
 
@@ -77,44 +82,58 @@ impl Ground {
     /// can change at any time, so each full census asks; mounts can be many, so it asks the cheapest
     /// question first that decides.
     ///
-    /// A capability and a group count only in the initial user namespace: elsewhere a process of an
-    /// outer one can stay hidden.
-    ///
     /// # Errors
     /// A read that failed.
     pub fn hides_processes(&self, kernel: &impl Kernel) -> Result<bool, Error> {
-        let capabilities = kernel.effective_capabilities().map_err(|e| failed("capget", e))?;
-        let traces_all = capabilities >> CAP_SYS_PTRACE & 1 == 1;
-        if traces_all && self.initial_user_namespace {
+        if self.traces_all(kernel)? {
             return Ok(false);
         }
-        if !traces_all && self.sees_stranger(kernel)? {
-            return Ok(false);
-        }
-        // A mount that was detached, or lies outside a changed root, keeps the options that it had.
-        let policy = mount_policy(kernel, self.mount_id)?.unwrap_or(self.policy);
+        let mounts = read_file(kernel, "self/mountinfo")?;
+        // A procfs that is mounted nowhere any more, or outside a changed root, may hide anything.
+        let policy = parse_mount_policy(&mounts, &self.device).unwrap_or(Policy::UNKNOWN);
         Ok(policy.hides && !self.is_exempt(kernel, policy)?)
     }
 
-    /// Whether pid 1 is another user's and visible all the same. Without CAP_SYS_PTRACE nothing but an
-    /// open policy, or membership of its exempt group, shows a process of another user. Where pid 1 is
-    /// the caller's own, as in a rootless container, it says nothing.
-    fn sees_stranger(&self, kernel: &impl Kernel) -> Result<bool, Error> {
+    /// Whether the caller may look into every process, so that no policy hides any: it has
+    /// CAP_SYS_PTRACE in the initial user namespace (elsewhere a process of an outer one can stay
+    /// hidden), and pid 1, not being the caller, is visible, so no security module confines it to
+    /// processes of its own.
+    fn traces_all(&self, kernel: &impl Kernel) -> Result<bool, Error> {
+        let capabilities = kernel.effective_capabilities().map_err(|e| failed("capget", e))?;
+        let capable = capabilities >> CAP_SYS_PTRACE & 1 == 1 && self.initial_user_namespace;
+        if !capable || kernel.own_pid() == 1 {
+            return Ok(false);
+        }
         match kernel.directory_uid(1) {
-            Ok(uid) => {
-                Ok(uid != kernel.effective_uid() && Some(uid) != self.meaningless_uid(kernel)?)
-            }
+            Ok(_) => Ok(true),
             Err(errno) if errno.meaning() != Meaning::Failed => Ok(false),
             Err(errno) => Err(failed("fstatat", errno)),
         }
     }
 
+    /// A group counts in the initial user namespace only: elsewhere its number is another group's.
     fn is_exempt(&self, kernel: &impl Kernel, policy: Policy) -> Result<bool, Error> {
         let Some(group) = policy.exempt_group.filter(|_| self.initial_user_namespace) else {
             return Ok(false);
         };
         let status = read_file(kernel, "thread-self/status")?;
         is_member(&status, group).ok_or(malformed("/proc/thread-self/status"))
+    }
+
+    /// What to add to microseconds since boot for microseconds since the Unix epoch.
+    ///
+    /// Only a step of the wall clock moves the offset. Measured twice it differs by some nanoseconds,
+    /// which could round to two ticks, so the first measurement is kept until another is half a tick
+    /// away: one process has one `startTimeMicros` in all calls of the caller.
+    pub fn epoch_offset_micros(&self, samples: &[ClockSample]) -> i64 {
+        let measured = offset_nanos(samples);
+        let kept = self.epoch_offset.load(Ordering::Relaxed);
+        let moved = kept == NOT_MEASURED
+            || measured.abs_diff(kept) > u64::from(self.ticks.micros()) * 1000 / 2;
+        if moved {
+            self.epoch_offset.store(measured, Ordering::Relaxed);
+        }
+        self.ticks.round_down_micros(if moved { measured } else { kept })
     }
 
     /// The uid that says nothing in the caller's user namespace, if there is one: user_namespaces(7)
@@ -215,21 +234,17 @@ struct Policy {
 }
 
 impl Policy {
-    /// Of a mount that is not in the list: what is not known to be shown may be hidden.
+    /// What is not known to be shown may be hidden.
     const UNKNOWN: Self = Self { hides: true, exempt_group: None };
 }
 
-fn mount_policy(kernel: &impl Kernel, mount_id: u64) -> Result<Option<Policy>, Error> {
-    let mounts = read_file(kernel, "self/mountinfo")?;
-    Ok(parse_mount_policy(&mounts, mount_id))
-}
-
-/// Finds the mount in /proc/self/mountinfo (proc_pid_mountinfo(5)); its super options are the last
-/// field, behind a separator.
-fn parse_mount_policy(mounts: &[u8], mount_id: u64) -> Option<Policy> {
-    let id = format!("{mount_id} ");
-    let mount =
-        mounts.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(id.as_bytes()))?;
+/// Finds a mount of the file system in /proc/self/mountinfo (proc_pid_mountinfo(5)): its device is the
+/// third field, its super options are the last, and all its mounts have the same.
+fn parse_mount_policy(mounts: &[u8], device: &str) -> Option<Policy> {
+    let of_device = |line: &&[u8]| {
+        line.split(|&byte| byte == b' ').nth(2).is_some_and(|field| field == device.as_bytes())
+    };
+    let mount = mounts.split(|&byte| byte == b'\n').find(of_device)?;
     let options = mount.rsplit(|&byte| byte == b' ').next()?;
     let mut hidepid = &b"off"[..];
     let mut gid = 0; // the kernel's default; it prints none then
@@ -277,18 +292,18 @@ mod tests {
 ";
 
     #[test]
-    fn the_options_of_our_own_mount_count() {
-        let policy = |id| parse_mount_policy(MOUNTS.as_bytes(), id);
+    fn the_options_of_our_own_file_system_count() {
+        let policy = |device| parse_mount_policy(MOUNTS.as_bytes(), device);
         let open = Some(Policy { hides: false, exempt_group: None });
         let closed = Some(Policy::UNKNOWN);
-        assert_eq!(policy(22), open);
-        assert_eq!(policy(122), Some(Policy { hides: true, exempt_group: Some(1000) }));
-        assert_eq!(policy(123), closed);
-        assert_eq!(policy(124), open);
-        assert_eq!(policy(125), Some(Policy { hides: true, exempt_group: Some(0) }));
-        assert_eq!(policy(126), closed);
-        assert_eq!(policy(2), None);
-        assert_eq!(policy(12), None);
+        assert_eq!(policy("0:21"), open);
+        assert_eq!(policy("0:51"), Some(Policy { hides: true, exempt_group: Some(1000) }));
+        assert_eq!(policy("0:52"), closed);
+        assert_eq!(policy("0:53"), open);
+        assert_eq!(policy("0:54"), Some(Policy { hides: true, exempt_group: Some(0) }));
+        assert_eq!(policy("0:55"), closed);
+        assert_eq!(policy("0:2"), None);
+        assert_eq!(policy("21"), None);
     }
 
     #[test]

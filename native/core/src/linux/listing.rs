@@ -1,7 +1,7 @@
 //! Streams /proc: pids are read as they are listed, by one thread or by a few.
 
 use super::{Kernel, dirents, failed};
-use crate::error::{Errno, Error};
+use crate::error::Error;
 use crate::facts::Snapshot;
 use crate::guard::guarded;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,14 +34,11 @@ pub fn read_listed<K: Kernel>(
 ) -> Result<Vec<Snapshot>, Error> {
     match read_helped(kernel, MOST_THREADS, &read_row) {
         // Helpers need descriptors of their own; a census must not fail for the want of those.
-        Err(error) if is_shortage(&error) => read_helped(kernel, 1, &read_row),
+        Err(Error::System { errno, .. }) if errno.is_shortage() => {
+            read_helped(kernel, 1, &read_row)
+        }
         outcome => outcome,
     }
-}
-
-/// EMFILE or ENFILE: no descriptor to be had.
-fn is_shortage(error: &Error) -> bool {
-    error.system().is_some_and(|(_, errno)| [Errno::EMFILE, Errno::ENFILE].contains(&errno))
 }
 
 fn read_helped<K: Kernel>(

@@ -49,8 +49,8 @@ pub trait Kernel: Sync + Sized {
 
     /// `f_type` of fstatfs(2).
     fn file_system_magic(&self) -> Result<u64, Errno>;
-    /// The id that the mount has in /proc/self/mountinfo.
-    fn mount_id(&self) -> Result<u64, FailedCall>;
+    /// Major and minor number of the mounted file system.
+    fn device(&self) -> Result<(u32, u32), Errno>;
     /// A whole file.
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FailedCall>;
     /// The target of a link.
@@ -112,7 +112,7 @@ impl<'a, K: Kernel> Linux<'a, K> {
             let clocks = kernel.sample_clocks();
             *sample = clocks.map_err(|errno| failed("clock_gettime", errno, None))?;
         }
-        let epoch_offset_micros = ground.ticks.epoch_offset_micros(&samples);
+        let epoch_offset_micros = ground.epoch_offset_micros(&samples);
         let effective_uid = kernel.effective_uid();
         let caller = Caller { effective_uid, meaningless_uid: ground.meaningless_uid(kernel)? };
         Ok(Self { kernel, ground, epoch_offset_micros, caller })

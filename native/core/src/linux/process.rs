@@ -4,6 +4,7 @@ use super::Kernel;
 use super::stat::{Stat, parse_stat};
 use crate::error::{Errno, Error, Meaning};
 use crate::facts::State;
+use std::mem::discriminant;
 
 /// What a reader is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,20 +64,36 @@ const STAT_BUFFER: usize = 2048;
 /// # Errors
 /// A read whose failure says nothing about the process.
 pub fn read_process<K: Kernel>(kernel: &K, pid: u32, want: Want) -> Result<Reading, Error> {
-    let mut last = Reading::Unstable;
-    for _ in 0..ATTEMPTS {
-        match read_once(kernel, pid, want)? {
+    let mut outcome = read_once(kernel, pid, want)?;
+    for _ in 1..ATTEMPTS {
+        let before = match outcome {
             Outcome::Settled(reading) => return Ok(reading),
-            Outcome::Again(reading) => last = reading,
-        }
+            again => again,
+        };
+        outcome = match (before, read_once(kernel, pid, want)?) {
+            (_, settled @ Outcome::Settled(_)) => settled,
+            (before, after) if discriminant(&before) == discriminant(&after) => after,
+            _ => Outcome::Unstable, // two kinds of trouble are a pid that changes hands
+        };
     }
-    Ok(last)
+    match outcome {
+        Outcome::Settled(reading) => Ok(reading),
+        Outcome::Hidden => Ok(Reading::Hidden),
+        Outcome::Unstable => Ok(Reading::Unstable),
+        Outcome::Misnumbered => Err(malformed_stat(pid)),
+    }
 }
 
 enum Outcome {
     Settled(Reading),
-    /// Read again by path; the reading counts if no further try is made.
-    Again(Reading),
+    // Read again by path; each counts only if every try ends so.
+    /// procfs denies a process that the null signal finds.
+    Hidden,
+    /// The pid changed hands, or its task is being released.
+    Unstable,
+    /// The file is another number's. For an instant of execve(2) by another thread, a path can lead
+    /// to the number of that thread; otherwise this is no stat file.
+    Misnumbered,
 }
 
 /// The sandwich: open the stat file, look at the directory, read the stat file. The open file is
@@ -95,8 +112,12 @@ fn read_once<K: Kernel>(kernel: &K, pid: u32, want: Want) -> Result<Outcome, Err
     };
     let unique_id = match want {
         Want::Row => None,
-        // Whatever a sandbox answers to pidfd_open says nothing about the process.
-        Want::Identity => kernel.open_pidfd(pid).ok().and_then(|pidfd| kernel.pidfs_inode(&pidfd)),
+        Want::Identity => match kernel.open_pidfd(pid) {
+            Ok(pidfd) => kernel.pidfs_inode(&pidfd),
+            Err(errno) if errno.is_shortage() => return fail(pid, "pidfd_open", errno),
+            // Whatever else a kernel or a sandbox answers says nothing about the process.
+            Err(_) => None,
+        },
     };
     let first = match read_stat(kernel, &file, pid)? {
         Ok(stat) => stat,
@@ -112,7 +133,10 @@ fn read_once<K: Kernel>(kernel: &K, pid: u32, want: Want) -> Result<Outcome, Err
     }
     // One sample is no proof of death: while a thread that does not lead executes a program, the
     // dying leader shows through. The same open file again is the same process again.
-    let threads_exit = first.threads > 1 && every_thread_exits(kernel, pid, &file)?;
+    let exiting_threads = match first.threads {
+        1 => None,
+        _ => count_if_all_exit(kernel, pid, &file)?,
+    };
     let second = match read_stat(kernel, &file, pid)? {
         Ok(stat) => stat,
         Err(errno) => return without_stat(kernel, pid, "read", errno),
@@ -121,11 +145,13 @@ fn read_once<K: Kernel>(kernel: &K, pid: u32, want: Want) -> Result<Outcome, Err
         return Ok(outcome);
     }
     if first.is_dead() != second.is_dead() || (first.threads > 1) != (second.threads > 1) {
-        return Ok(Outcome::Again(Reading::Unstable));
+        return Ok(Outcome::Unstable);
     }
     let alone = second.threads == 1;
     let exited = second.is_dead() && alone;
-    let exiting = !exited && if alone { second.has_exiting_flag() } else { threads_exit };
+    let begun = second.is_dead() || second.has_exiting_flag();
+    let all = alone || exiting_threads.is_some_and(|count| second.threads <= count);
+    let exiting = begun && all && !exited;
     let state = match (second.is_dead(), alone) {
         (true, true) => Some(State::Zombie),
         (true, false) => Some(State::Running), // the leader is dead, the process is not
@@ -138,10 +164,10 @@ fn read_once<K: Kernel>(kernel: &K, pid: u32, want: Want) -> Result<Outcome, Err
 /// What no row may be made of: a task that is being released, or a thread that leads no process.
 fn reject<K: Kernel>(kernel: &K, pid: u32, stat: &Stat) -> Result<Option<Outcome>, Error> {
     if stat.pid != pid {
-        return Err(malformed_stat(pid));
+        return Ok(Some(Outcome::Misnumbered));
     }
     if stat.is_torn() {
-        return Ok(Some(Outcome::Again(Reading::Unstable)));
+        return Ok(Some(Outcome::Unstable));
     }
     if stat.is_leader() {
         return Ok(None);
@@ -149,7 +175,7 @@ fn reject<K: Kernel>(kernel: &K, pid: u32, stat: &Stat) -> Result<Option<Outcome
     // For an instant of execve(2) by another thread, the leader of a live process shows this too.
     Ok(Some(match kernel.null_signal(pid) {
         Err(Errno::ESRCH) => Outcome::Settled(Reading::Absent),
-        _ => Outcome::Again(Reading::Unstable),
+        _ => Outcome::Unstable,
     }))
 }
 
@@ -168,19 +194,19 @@ fn without_stat<K: Kernel>(
         return Ok(Outcome::Settled(Reading::Absent));
     }
     if meaning == Meaning::Absent {
-        return Ok(Outcome::Again(Reading::Hidden));
+        return Ok(Outcome::Hidden);
     }
     // hidepid=1 shows the directory and its owner, and nothing in it. Only a pidfd that is good
     // before and after binds that owner to one process.
     let refused = |uid| Reading::Refused { uid, syscall, errno };
     let pidfd = match kernel.open_pidfd(pid) {
         Ok(pidfd) => pidfd,
-        Err(Errno::ESRCH) => return Ok(Outcome::Again(refused(None))),
+        Err(Errno::ESRCH) => return Ok(Outcome::Unstable),
         Err(_) => return Ok(Outcome::Settled(refused(None))),
     };
     let uid = kernel.directory_uid(pid).ok();
     Ok(match kernel.null_signal_pidfd(&pidfd) {
-        Err(Errno::ESRCH) => Outcome::Again(refused(None)),
+        Err(Errno::ESRCH) => Outcome::Unstable,
         _ => Outcome::Settled(refused(uid)),
     })
 }
@@ -198,37 +224,46 @@ fn live_state(letter: u8) -> Option<State> {
 /// exiting then, and the second sees it.
 const THREAD_PASSES: usize = 2;
 
-/// Whether all threads of a process with a dying or dead leader have begun to exit. A thread that
-/// has cannot make another, so two whole passes without a live thread prove it. Anything else that
-/// happens meanwhile is no proof.
-fn every_thread_exits<K: Kernel>(kernel: &K, pid: u32, file: &K::StatFile) -> Result<bool, Error> {
+/// How many threads a process with a dying or dead leader has, if all of them have begun to exit. A
+/// thread that has cannot make another, so two whole passes without a live thread prove it. Anything
+/// else that happens meanwhile is no proof.
+fn count_if_all_exit<K: Kernel>(
+    kernel: &K,
+    pid: u32,
+    file: &K::StatFile,
+) -> Result<Option<u32>, Error> {
+    let mut count = None;
     for _ in 0..THREAD_PASSES {
-        let Ok(leader) = read_stat(kernel, file, pid)? else { return Ok(false) };
+        let Ok(leader) = read_stat(kernel, file, pid)? else { return Ok(None) };
         let ids = match kernel.thread_ids(pid) {
             Ok(ids) => ids,
             Err(failed) if failed.meaning() == Meaning::Failed => {
                 return Err(failed.into_error(Some(pid)));
             }
-            Err(_) => return Ok(false),
+            Err(_) => return Ok(None),
         };
         if u32::try_from(ids.len()) != Ok(leader.threads) {
-            return Ok(false);
+            return Ok(None);
         }
         for tid in ids {
             if !thread_exits(kernel, pid, tid)? {
-                return Ok(false);
+                return Ok(None);
             }
         }
+        count = Some(leader.threads);
     }
-    Ok(true)
+    Ok(count)
 }
 
+/// The file must be this thread's own: while another thread executes a program, the two swap numbers,
+/// and a path that was looked up meanwhile leads to the old leader for as long as it is cached.
 fn thread_exits<K: Kernel>(kernel: &K, pid: u32, tid: u32) -> Result<bool, Error> {
     let mut buffer = [0; STAT_BUFFER];
     match kernel.read_thread_stat(pid, tid, &mut buffer) {
         Ok(length) => {
             let stat = parse_whole(&buffer, length).ok_or_else(|| malformed_stat(pid))?;
-            Ok(stat.is_dead() || stat.has_exiting_flag())
+            let own = stat.pid == tid && stat.is_leader() == (tid == pid);
+            Ok(own && (stat.is_dead() || stat.has_exiting_flag()))
         }
         Err(failed) if failed.meaning() == Meaning::Failed => Err(failed.into_error(Some(pid))),
         Err(_) => Ok(false),

@@ -149,12 +149,9 @@ impl Kernel for Procfs {
         file_system_magic(self.directory.as_raw_fd())
     }
 
-    fn mount_id(&self) -> Result<u64, FailedCall> {
-        let text = self.read_file(&format!("self/fdinfo/{}", self.directory.as_raw_fd()))?;
-        let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(b"mnt_id:"));
-        let value = line.and_then(|value| std::str::from_utf8(value).ok());
-        let id = value.and_then(|value| value.trim().parse().ok());
-        id.ok_or(Errno(libc::EBADMSG)).map_err(in_call("read"))
+    fn device(&self) -> Result<(u32, u32), Errno> {
+        let device = fstat(self.directory.as_raw_fd())?.st_dev;
+        Ok((libc::major(device), libc::minor(device)))
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FailedCall> {

@@ -71,6 +71,8 @@ pub enum Glitch {
     NotLeading,
     /// execve(2) by another thread: the old leader, dead.
     DeadLeader(char),
+    /// execve(2) by another thread: a path that leads to that thread's number.
+    OtherNumber,
     /// The task is being released.
     Torn,
 }
@@ -100,6 +102,8 @@ pub struct World {
     glitches: HashMap<u32, Glitch>,
     /// Whose last read showed a glitch: an instant is not seen twice.
     glimpsed: HashSet<u32>,
+    /// Thread numbers whose cached path leads to another of the process's threads.
+    pub aliases: HashMap<u32, u32>,
     /// Pids that hidepid=invisible hides.
     pub hidden: HashSet<u32>,
     /// Pids that hidepid=noaccess closes.
@@ -197,7 +201,8 @@ impl World {
 
     fn take_glitch(&mut self, tid: u32) -> Option<Glitch> {
         let glitch = self.glitches.remove(&tid);
-        if self.glimpsed.remove(&tid) && glitch != Some(Glitch::Torn) {
+        let repeats = matches!(glitch, Some(Glitch::Torn | Glitch::OtherNumber));
+        if self.glimpsed.remove(&tid) && !repeats {
             return None;
         }
         if glitch.is_some() {
@@ -225,6 +230,10 @@ impl World {
         match glitch {
             Some(Glitch::Torn) => return Self::torn_text(process, pid),
             Some(Glitch::NotLeading) => exit_signal = -1,
+            Some(Glitch::OtherNumber) => {
+                let other = Thread { tid: pid + 1, ..thread.clone() };
+                return Self::stat_text(process, &other, None);
+            }
             Some(Glitch::DeadLeader(shown)) => (letter, threads) = (shown, 1),
             None => {}
         }
@@ -332,8 +341,8 @@ impl Kernel for Model<'_> {
         Ok(self.world().magic)
     }
 
-    fn mount_id(&self) -> Result<u64, FailedCall> {
-        Ok(22)
+    fn device(&self) -> Result<(u32, u32), Errno> {
+        Ok((0, 21))
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FailedCall> {
@@ -419,6 +428,7 @@ impl Kernel for Model<'_> {
     fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, FailedCall> {
         let world = self.enter(Call::ThreadStat(pid, tid)).map_err(in_openat)?;
         let process = world.processes.get(&pid).ok_or(Errno::ENOENT).map_err(in_openat)?;
+        let tid = world.aliases.get(&tid).copied().unwrap_or(tid);
         let thread = process.threads.iter().find(|thread| thread.tid == tid);
         let thread = thread.ok_or(Errno::ENOENT).map_err(in_openat)?;
         Ok(Self::write(&World::stat_text(process, thread, None), buffer))
