@@ -1,5 +1,8 @@
 // What /proc must be, what it hides, and what it lacks: in namespaces of their own.
 
+import { mkdtempSync, rmdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect } from "vitest";
 import { readProcessIdentity } from "proc-safe";
 import { fixturePath } from "./support/paths.ts";
@@ -126,6 +129,38 @@ nativeTest("a remount is noticed by the next census", ["linux", "root"], () => {
     { value: true },
     { code: "incomplete", reason: "visibility-policy" },
   ]);
+});
+
+nativeTest("capabilities that a Landlock domain overrules see nothing hidden", ["linux", "root", "landlock"], () => {
+  for (const option of ["hidepid=2,gid=77", "hidepid=4"]) {
+    const launcher = [...inNamespace(option, "root"), fixturePath("confine")];
+    const seen = scriptValue<Look>(LOOK, { launcher });
+    expect(seen.identity).toEqual({ ...HIDDEN, pid: seen.pids[0] });
+    expect(seen.full).toEqual({ code: "incomplete", reason: "visibility-policy" });
+    expect(seen.visible.value).toEqual([seen.pid]);
+  }
+});
+
+nativeTest("a policy that changes behind a detached mount is no secret", ["linux", "root"], () => {
+  const script = `
+    import { execFileSync } from "node:child_process";
+    process.setgroups([]); process.setegid(65534); process.seteuid(65534);
+    const before = attempt(() => listProcesses().length > 0);
+    process.seteuid(0);
+    execFileSync("sh", ["-c", 'umount --lazy /proc; mount -o remount,hidepid=2 "$OTHER"']);
+    process.seteuid(65534);
+    const behind = attempt(() => listProcesses());
+    process.seteuid(0);
+    execFileSync("umount", ["--lazy", process.env.OTHER]);
+    process.seteuid(65534);
+    report([before, behind, attempt(() => listProcesses())]);
+  `;
+  const other = mkdtempSync(join(tmpdir(), "proc-safe-other-"));
+  const bind = ["sh", "-c", 'mount --bind /proc "$OTHER"; "$@"', "sh"];
+  const seen = scriptValue<unknown[]>(script, { launcher: [...inNamespace("", "root"), ...bind], env: { OTHER: other } });
+  rmdirSync(other);
+  const hidden = { code: "incomplete", reason: "visibility-policy" };
+  expect(seen).toEqual([{ value: true }, hidden, hidden]);
 });
 
 const ASK = `report([

@@ -1,10 +1,11 @@
 // What a test needs of the machine. An unmet need skips the test and says why. Under
 // PROC_SAFE_NATIVE=require it fails the test, unless it is a newer kernel, which nobody can supply.
 
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { release } from "node:os";
 import { test } from "vitest";
+import { fixturePath } from "./paths.ts";
 
 type Check = () => string | undefined;
 
@@ -16,12 +17,13 @@ const NEEDS = {
   /** On older kernels pid_max is one number for the whole machine. */
   "pid_max of a namespace": () => kernelSince(6, 14),
   "pidfs inodes": () => kernelSince(6, 9),
+  landlock: () => (runs(fixturePath("confine"), ["true"]) ? undefined : "needs a kernel with Landlock"),
   "time namespaces": () => unshareKnows("--time"),
 } satisfies Record<string, Check>;
 
 export type Need = keyof typeof NEEDS;
 
-const OF_THE_KERNEL: readonly Need[] = ["pid_max of a namespace", "pidfs inodes"];
+const OF_THE_KERNEL: readonly Need[] = ["pid_max of a namespace", "pidfs inodes", "landlock"];
 
 /** A test that runs where its needs are met. */
 export function nativeTest(name: string, needs: readonly Need[], body: () => void | Promise<void>): void {
@@ -44,11 +46,9 @@ function kernelSince(major: number, minor: number): string | undefined {
 }
 
 function unshareKnows(option: string): string | undefined {
-  try {
-    readFileSync("/proc/self/timens_offsets");
-    execFileSync("unshare", [option, "true"], { stdio: "ignore" });
-    return undefined;
-  } catch {
-    return "needs a kernel and an unshare(1) with time namespaces";
-  }
+  return runs("unshare", [option, "true"]) ? undefined : "needs a kernel and an unshare(1) with time namespaces";
+}
+
+function runs(program: string, words: readonly string[]): boolean {
+  return spawnSync(program, words, { stdio: "ignore" }).status === 0;
 }
