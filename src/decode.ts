@@ -48,15 +48,34 @@ export function decodeIdentity([numbers, , origin]: PackedCensus): ProcessIdenti
   return identityAt(numbers, 0, decodeOrigin(origin));
 }
 
+// A literal with all its keys is one object; adding keys one by one allocates it several times over, which
+// a full census pays for in garbage collection. Most rows and identities of Linux have all of these keys.
+const WHOLE_ROW = PARENT | GROUP | SESSION | UID | NAME | IDENTITY;
+
 function rowAt(numbers: Float64Array, at: number, name: string, origin: Origin): ProcessSnapshot {
   const bits = numbers[at + 1]!;
-  const row: Mutable<ProcessSnapshot> = { pid: numbers[at]!, owner: OWNERS[bits & OWNER]! };
+  const pid = numbers[at]!;
+  const owner = OWNERS[bits & OWNER]!;
+  const state = STATES[(bits >> STATE_SHIFT) & STATE];
+  if ((bits & (WHOLE_ROW | EXITING)) === WHOLE_ROW && state !== undefined) {
+    return Object.freeze({
+      pid,
+      owner,
+      parentPid: numbers[at + 2]!,
+      processGroupId: numbers[at + 3]!,
+      sessionId: numbers[at + 4]!,
+      uid: numbers[at + 5]!,
+      name,
+      state,
+      identity: identityAt(numbers, at, origin),
+    });
+  }
+  const row: Mutable<ProcessSnapshot> = { pid, owner };
   if (bits & PARENT) row.parentPid = numbers[at + 2]!;
   if (bits & GROUP) row.processGroupId = numbers[at + 3]!;
   if (bits & SESSION) row.sessionId = numbers[at + 4]!;
   if (bits & UID) row.uid = numbers[at + 5]!;
   if (bits & NAME) row.name = name;
-  const state = STATES[(bits >> STATE_SHIFT) & STATE];
   if (state !== undefined) row.state = state;
   if (bits & EXITING) row.exiting = true;
   if (bits & IDENTITY) row.identity = identityAt(numbers, at, origin);
@@ -65,18 +84,36 @@ function rowAt(numbers: Float64Array, at: number, name: string, origin: Origin):
 
 function identityAt(numbers: Float64Array, at: number, origin: Origin): ProcessIdentity {
   const bits = numbers[at + 1]!;
+  const { startTimeResolutionMicros, bootId, pidNamespace, timeNamespace } = origin;
+  const pid = numbers[at]!;
+  const parentPid = numbers[at + 2]!;
+  const startTimeMicros = numbers[at + 7]!;
+  const exited = (bits & EXITED) !== 0;
+  const plain = (bits & (SINCE_BOOT | UNIQUE_ID)) === SINCE_BOOT && timeNamespace === undefined;
+  if (plain && bootId !== undefined && pidNamespace !== undefined) {
+    return Object.freeze({
+      pid,
+      parentPid,
+      startTimeMicros,
+      startTimeResolutionMicros,
+      startTimeSinceBootMicros: numbers[at + 8]!,
+      bootId,
+      pidNamespace,
+      exited,
+    });
+  }
   const identity: Mutable<ProcessIdentity> = {
-    pid: numbers[at]!,
-    parentPid: numbers[at + 2]!,
-    startTimeMicros: numbers[at + 7]!,
-    startTimeResolutionMicros: origin.startTimeResolutionMicros,
-    exited: (bits & EXITED) !== 0,
+    pid,
+    parentPid,
+    startTimeMicros,
+    startTimeResolutionMicros,
+    exited,
   };
   if (bits & SINCE_BOOT) identity.startTimeSinceBootMicros = numbers[at + 8]!;
-  if (origin.bootId !== undefined) identity.bootId = origin.bootId;
+  if (bootId !== undefined) identity.bootId = bootId;
   if (bits & UNIQUE_ID) identity.uniqueId = decimal(numbers[at + 9]!, numbers[at + 10]!);
-  if (origin.pidNamespace !== undefined) identity.pidNamespace = origin.pidNamespace;
-  if (origin.timeNamespace !== undefined) identity.timeNamespace = origin.timeNamespace;
+  if (pidNamespace !== undefined) identity.pidNamespace = pidNamespace;
+  if (timeNamespace !== undefined) identity.timeNamespace = timeNamespace;
   return Object.freeze(identity);
 }
 
