@@ -141,7 +141,7 @@ function checkPids(pids: unknown, deadline: Deadline): Uint32Array | undefined {
   }
   const checked = new Uint32Array(length);
   for (let index = 0; index < length; index++) {
-    if (index % PIDS_A_LOOK === 0) deadline.remaining();
+    if (index > 0 && index % PIDS_A_LOOK === 0) deadline.remaining();
     checked[index] = checkPid(touch("an element of pids", () => pids[index]));
   }
   return checked;

@@ -53,6 +53,7 @@ const BAD_OPTIONS: readonly (readonly [string, unknown])[] = [
   ["pids: a length that is text", { pids: lying("3") }],
   ["pids: an endless length", { pids: lying(2 ** 53 - 1) }],
   ["pids: too many", { pids: Object.assign([], { length: 2 ** 24 + 1 }) }],
+  ["pids: wrong beside a deadline that passes at once", { pids: [NaN], timeoutMs: Number.MIN_VALUE }],
   ["timeoutMs: 0", { timeoutMs: 0 }],
   ["timeoutMs: -1", { timeoutMs: -1 }],
   ["timeoutMs: NaN", { timeoutMs: NaN }],
