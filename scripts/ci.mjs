@@ -18,7 +18,7 @@ step("./dev check", ["./dev", "check"]);
 step("random worlds", ["cargo", "test", "--release", "--locked", "-p", "proc-safe-core", "--test", "linux_model"], {
   PROC_SAFE_MODEL_CASES: "400000",
 });
-vitest("200,000 rows beside recyclers", ["node"], ["test/recycle.test.ts"], { PROC_SAFE_ROWS: "200000" });
+vitest("200,000 rows beside recyclers and executions", ["node"], ["test/recycle.test.ts", "test/inspect.test.ts"], { PROC_SAFE_ROWS: "200000" });
 for (const version of [22, 24, 26]) vitest(`Node ${version}`, ["npx", "-y", "-p", `node@${version}`, "node"], []);
 
 rmSync(scratch, { recursive: true });
