@@ -120,8 +120,9 @@ fn take_all(
 const PARENT_ROUNDS: usize = 4;
 
 /// A list is read while processes come and go, so a row can name a parent that was reaped before
-/// the list ended, or one that was born behind the reader. Such a row is read once more; a parent
-/// that it still names gets its own row if it is there.
+/// the list ended, whose pid may even be another process's by then, or one that was born behind the
+/// reader. Such a row is read once more; a parent that it still names gets its own row if it is
+/// there.
 fn settle_parents(
     host: &impl Host,
     rows: &mut Vec<Snapshot>,
@@ -140,8 +141,8 @@ fn settle_parents(
             let parent = again.as_ref().and_then(|row| row.parent_pid);
             put(rows, pid, again);
             let Some(parent) = parent.filter(|&parent| parent != 0) else { continue };
-            if find(rows, parent).is_ok() || settled.contains(&parent) {
-                continue;
+            if row_of(rows, parent).is_some() || settled.contains(&parent) {
+                continue; // a parent born too late is judged again in the next round
             }
             match host.read_one(parent)? {
                 Some(row) if row.parent_pid.is_some() => put(rows, parent, Some(row)),
@@ -153,19 +154,36 @@ fn settle_parents(
     Ok(())
 }
 
-/// Pids of the rows whose parent has no row.
+/// Pids of the rows whose parent has no row, or one that was born after the child: then the number
+/// of a dead parent is another process's now.
 fn orphans_of(rows: &[Snapshot], settled: &HashSet<u32>) -> Vec<u32> {
     let mut orphans = Vec::new();
-    let mut known = 0; // siblings stand together: most parents were found a row before
+    let mut known = None; // siblings stand together: most parents were found a row before
     for row in rows {
-        match row.parent_pid {
-            None => {}
-            Some(parent) if parent == known || settled.contains(&parent) => {}
-            Some(parent) if parent == 0 || find(rows, parent).is_ok() => known = parent,
-            Some(_) => orphans.push(row.pid),
+        let Some(parent) = row.parent_pid.filter(|&parent| parent != 0) else { continue };
+        if settled.contains(&parent) {
+            continue;
+        }
+        if known.is_none_or(|found: &Snapshot| found.pid != parent) {
+            known = row_of(rows, parent);
+        }
+        if !known.is_some_and(|found| was_born_before(found, row)) {
+            orphans.push(row.pid);
         }
     }
     orphans
+}
+
+/// Births tie within a tick; then the child's word stands.
+fn was_born_before(parent: &Snapshot, child: &Snapshot) -> bool {
+    match (&parent.identity, &child.identity) {
+        (Some(parent), Some(child)) => parent.start_time_micros <= child.start_time_micros,
+        _ => true,
+    }
+}
+
+fn row_of(rows: &[Snapshot], pid: u32) -> Option<&Snapshot> {
+    find(rows, pid).ok().and_then(|at| rows.get(at))
 }
 
 fn find(rows: &[Snapshot], pid: u32) -> Result<usize, usize> {

@@ -336,6 +336,11 @@ fn births_do_not_move_with_the_noise_of_the_clocks() {
     let sample = |nanos: i64| ClockSample { boot_before: 0, real: nanos, boot_after: 0 };
     let edge = 1_796_062_244_120_000_000; // a whole tick
     let first = ground.epoch_offset_micros(&[sample(edge)]);
+    // A sample that was interrupted knows too little to tell a step.
+    let late = ClockSample { boot_before: 0, real: edge + 30_000_000, boot_after: 60_000_000 };
+    assert_eq!(ground.epoch_offset_micros(&[late]), first);
+    let early = ClockSample { real: edge, ..late };
+    assert_eq!(ground.epoch_offset_micros(&[early]), first);
     for noise in [-1, 1, -30, 30, -4_000_000, 4_000_000] {
         assert_eq!(ground.epoch_offset_micros(&[sample(edge + noise)]), first);
     }
@@ -610,6 +615,29 @@ fn a_row_names_no_parent_that_was_gone_before_the_census_ended() {
     let child = rows.iter().find(|row| row.pid == PID).unwrap();
     assert_eq!(child.parent_pid, Some(1));
     assert_eq!(child.identity.unwrap().parent_pid, 1);
+}
+
+#[test]
+fn a_row_names_no_stranger_that_took_its_dead_parents_pid() {
+    // The child is read, its parent is reaped, and the pid is another's before the list comes to it.
+    let mut world = World::new();
+    world.spawn(400, OWN_PID);
+    world.spawn(PID, 400);
+    let mut once = Some(());
+    let model = Model::scripted(world, move |world, _, call| {
+        if call == Call::Open(400) && once.take().is_some() {
+            world.reap(400);
+            for _ in 0..4 {
+                world.spawn(399, OWN_PID); // time passes
+                world.reap(399);
+            }
+            world.spawn(400, OWN_PID);
+        }
+    });
+    let rows = full(&model).unwrap();
+    assert!(rows.iter().any(|row| row.pid == 400), "the stranger has its own row");
+    let child = rows.iter().find(|row| row.pid == PID).unwrap();
+    assert_eq!(child.parent_pid, Some(1));
 }
 
 #[test]

@@ -123,13 +123,14 @@ impl Ground {
     /// What to add to microseconds since boot for microseconds since the Unix epoch.
     ///
     /// Only a step of the wall clock moves the offset. Measured twice it differs by some nanoseconds,
-    /// which could round to two ticks, so the first measurement is kept until another is half a tick
-    /// away: one process has one `startTimeMicros` in all calls of the caller.
+    /// which could round to two ticks, so the first measurement is kept until another is surely half a
+    /// tick away: one process has one `startTimeMicros` in all calls of the caller.
     pub fn epoch_offset_micros(&self, samples: &[ClockSample]) -> i64 {
-        let measured = offset_nanos(samples);
+        let (measured, error) = offset_nanos(samples);
         let kept = self.epoch_offset.load(Ordering::Relaxed);
-        let moved = kept == NOT_MEASURED
-            || measured.abs_diff(kept) > u64::from(self.ticks.micros()) * 1000 / 2;
+        let half_tick = u64::from(self.ticks.micros()) * 1000 / 2;
+        let moved =
+            kept == NOT_MEASURED || measured.abs_diff(kept) > half_tick.saturating_add(error);
         if moved {
             self.epoch_offset.store(measured, Ordering::Relaxed);
         }
