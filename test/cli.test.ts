@@ -119,6 +119,7 @@ nativeTest("on a terminal: its width, and colours unless NO_COLOR is set", ["lin
     const coloured = onTerminal(`list --pid ${pid}`);
     expect(coloured).toContain("\u001b[33mstopped\u001b[39m");
     expect(onTerminal(`tree ${pid}`)).toContain("\u001b[33m (stopped)\u001b[39m");
+    expect(onTerminal(`list --pid ${pid}`, { CI: "true" })).toBe(coloured);
     for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }] as Record<string, string>[]) {
       const plain = onTerminal(`list --pid ${pid}`, env);
       expect(plain).not.toContain("\u001b");

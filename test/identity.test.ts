@@ -54,7 +54,8 @@ nativeTest("the births of one process agree in all calls and all processes", ["l
 
 nativeTest("a time namespace moves no epoch time and is said", ["linux", "root", "time namespaces"], () => {
   const ours = readProcessIdentity(1);
-  // The kernel lets no boottime clock go below zero, so pid 1 alone is surely born before it.
+  // The kernel lets no boottime clock go below zero: of all processes, a host's pid 1 alone is surely
+  // born before it.
   for (const offset of [1_000_000, -Math.floor(uptime() / 2)]) {
     const launcher = ["unshare", "--time", "--boottime", String(offset), "--fork"];
     const theirs = scriptValue<NonNullable<typeof ours>>("report(readProcessIdentity(1))", { launcher });
@@ -63,7 +64,6 @@ nativeTest("a time namespace moves no epoch time and is said", ["linux", "root",
     const moved = (theirs.startTimeSinceBootMicros ?? 0) - (ours?.startTimeSinceBootMicros ?? 0);
     // Below the namespace's zero the kernel's number wraps, and its tick is cut from the other side.
     expect(Math.abs(moved - offset * 1e6)).toBeLessThanOrEqual(10_000);
-    expect(Math.sign(theirs.startTimeSinceBootMicros ?? 0)).toBe(Math.sign(offset));
     expect(Math.abs(theirs.startTimeMicros - (ours?.startTimeMicros ?? 0))).toBeLessThanOrEqual(10_000);
   }
 });

@@ -1,5 +1,6 @@
 // What a test needs of the machine. An unmet need skips the test and says why. Under
-// PROC_SAFE_NATIVE=require it fails the test, unless it is a newer kernel, which nobody can supply.
+// PROC_SAFE_NATIVE=require it fails the test, unless it is a newer kernel or the host's own pid
+// namespace, which nobody can supply.
 
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -23,7 +24,7 @@ const NEEDS = {
 
 export type Need = keyof typeof NEEDS;
 
-const OF_THE_KERNEL: readonly Need[] = ["pid_max of a namespace", "pidfs inodes", "landlock"];
+const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespace", "pidfs inodes", "landlock"];
 
 /** A test that runs where its needs are met. */
 export function nativeTest(name: string, needs: readonly Need[], body: () => void | Promise<void>): void {
@@ -32,7 +33,7 @@ export function nativeTest(name: string, needs: readonly Need[], body: () => voi
   test(name, async (context) => {
     if (missing === undefined || reason === undefined) return body();
     const required = process.env["PROC_SAFE_NATIVE"] === "require" && process.platform === "linux";
-    if (required && !OF_THE_KERNEL.includes(missing)) {
+    if (required && !OF_THE_MACHINE.includes(missing)) {
       throw new Error(`PROC_SAFE_NATIVE=require lets no native test skip: ${reason}`);
     }
     context.skip(reason);
