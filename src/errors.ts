@@ -16,6 +16,7 @@ export type ProcSafeErrorCode =
 export type ProcSafeErrorReason =
   | "visibility-policy"
   | "own-pid-missing"
+  | "cut-short"
   | "unstable-pid"
   | "malformed-record"
   | "procfs-unavailable"

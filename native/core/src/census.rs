@@ -38,10 +38,17 @@ impl Deadline {
     /// # Errors
     /// [`Error::Timeout`] when it has passed.
     pub fn check(self) -> Result<(), Error> {
-        match self.0 {
-            Some(end) if Instant::now() >= end => Err(Error::Timeout),
-            _ => Ok(()),
-        }
+        self.remaining().map(drop)
+    }
+
+    /// The time that is left, if it is bounded.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] when none is left.
+    pub fn remaining(self) -> Result<Option<Duration>, Error> {
+        let Some(end) = self.0 else { return Ok(None) };
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(Error::Timeout) } else { Ok(Some(left)) }
     }
 }
 
@@ -59,8 +66,8 @@ pub trait Host {
     /// One process; `None` only if it was proved absent.
     ///
     /// # Errors
-    /// A read that says nothing about the process.
-    fn read_one(&self, pid: u32) -> Result<Option<Snapshot>, Error>;
+    /// A read that says nothing about the process, or one that did not return in time.
+    fn read_one(&self, pid: u32, deadline: Deadline) -> Result<Option<Snapshot>, Error>;
 
     /// The strongest identity that one process has; `None` only if it was proved absent.
     ///
@@ -95,7 +102,7 @@ fn take_selected(
     let mut rows = Vec::new();
     for pid in pids {
         deadline.check()?;
-        rows.extend(host.read_one(pid)?);
+        rows.extend(host.read_one(pid, deadline)?);
     }
     Ok(rows)
 }
@@ -137,14 +144,14 @@ fn settle_parents(
         }
         for pid in orphans {
             deadline.check()?;
-            let again = host.read_one(pid)?;
+            let again = host.read_one(pid, deadline)?;
             let parent = again.as_ref().and_then(|row| row.parent_pid);
             put(rows, pid, again);
             let Some(parent) = parent.filter(|&parent| parent != 0) else { continue };
             if row_of(rows, parent).is_some() || settled.contains(&parent) {
                 continue; // a parent born too late is judged again in the next round
             }
-            match host.read_one(parent)? {
+            match host.read_one(parent, deadline)? {
                 Some(row) if row.parent_pid.is_some() => put(rows, parent, Some(row)),
                 Some(_) => drop(settled.insert(parent)),
                 None => {} // reaped since: the next round reads the child again
@@ -174,11 +181,13 @@ fn orphans_of(rows: &[Snapshot], settled: &HashSet<u32>) -> Vec<u32> {
     orphans
 }
 
-/// Births tie within a tick; then the child's word stands.
+/// By the kernel's own count where it has one; else by time, where births tie within a tick: then the
+/// child's word stands.
 fn was_born_before(parent: &Snapshot, child: &Snapshot) -> bool {
-    match (&parent.identity, &child.identity) {
-        (Some(parent), Some(child)) => parent.start_time_micros <= child.start_time_micros,
-        _ => true,
+    let (Some(parent), Some(child)) = (&parent.identity, &child.identity) else { return true };
+    match (parent.unique_id, child.unique_id) {
+        (Some(parent), Some(child)) => parent <= child,
+        _ => parent.start_time_micros <= child.start_time_micros,
     }
 }
 

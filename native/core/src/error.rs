@@ -15,6 +15,8 @@ impl Errno {
     pub const ENOMEM: Self = Self(12);
     /// Permission denied.
     pub const EACCES: Self = Self(13);
+    /// Invalid argument.
+    pub const EINVAL: Self = Self(22);
     /// Too many open files in the system.
     pub const ENFILE: Self = Self(23);
     /// Too many open files in the process.
@@ -108,6 +110,8 @@ pub enum Reason {
     VisibilityPolicy,
     /// The caller's own process is not in the list.
     OwnPidMissing,
+    /// The kernel's list was cut short at every try.
+    CutShort,
     /// The pid changed hands at every try.
     UnstablePid,
     /// What the kernel returned does not have the documented form.
@@ -127,6 +131,7 @@ impl Reason {
         match self {
             Self::VisibilityPolicy => "visibility-policy",
             Self::OwnPidMissing => "own-pid-missing",
+            Self::CutShort => "cut-short",
             Self::UnstablePid => "unstable-pid",
             Self::MalformedRecord => "malformed-record",
             Self::ProcfsUnavailable => "procfs-unavailable",
@@ -174,6 +179,9 @@ pub enum Error {
         /// The caller's pid.
         pid: u32,
     },
+    /// The kernel's list of processes was cut short at every try.
+    #[error("the list of processes was cut short at every try")]
+    CutShort,
     /// The pid changed hands at every try.
     #[error("pid {pid} changed hands at every try")]
     Unstable {
@@ -217,7 +225,10 @@ impl Error {
                 Meaning::Absent | Meaning::Failed => Code::OperationFailed,
             },
             Self::Refused { .. } | Self::Hidden { .. } => Code::AccessDenied,
-            Self::NotWhole | Self::OwnPidMissing { .. } | Self::Unstable { .. } => Code::Incomplete,
+            Self::NotWhole
+            | Self::OwnPidMissing { .. }
+            | Self::CutShort
+            | Self::Unstable { .. } => Code::Incomplete,
             Self::Malformed { .. } | Self::Panic(_) => Code::OperationFailed,
             Self::NoGround { .. } | Self::NoBackend => Code::UnsupportedPlatform,
             Self::Timeout => Code::Timeout,
@@ -230,6 +241,7 @@ impl Error {
         match self {
             Self::Hidden { .. } | Self::NotWhole => Some(Reason::VisibilityPolicy),
             Self::OwnPidMissing { .. } => Some(Reason::OwnPidMissing),
+            Self::CutShort => Some(Reason::CutShort),
             Self::Unstable { .. } => Some(Reason::UnstablePid),
             Self::Malformed { .. } => Some(Reason::MalformedRecord),
             Self::NoGround { reason, .. } => Some(*reason),

@@ -80,7 +80,7 @@ pub struct Identity {
     pub start_time_micros: i64,
     /// Birth in microseconds since boot; negative before the zero of a time namespace.
     pub start_time_since_boot_micros: Option<i64>,
-    /// A number that the kernel gives to one process a boot.
+    /// A number that the kernel gives to one process a boot, in the order of births.
     pub unique_id: Option<u64>,
     /// No thread of it will ever run again.
     pub exited: bool,

@@ -4,6 +4,7 @@
 //! platform. Only [`sys`] touches the operating system. Nothing here knows Node-API.
 
 pub mod census;
+pub mod darwin;
 pub mod error;
 pub mod facts;
 pub mod guard;

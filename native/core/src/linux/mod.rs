@@ -192,7 +192,7 @@ impl<K: Kernel> Host for Linux<'_, K> {
         Ok(rows)
     }
 
-    fn read_one(&self, pid: u32) -> Result<Option<Snapshot>, Error> {
+    fn read_one(&self, pid: u32, _: Deadline) -> Result<Option<Snapshot>, Error> {
         self.row(pid, self.read(pid, Want::Row)?)
     }
 

@@ -22,7 +22,7 @@ impl Host for NoHost {
         match *self {}
     }
 
-    fn read_one(&self, _: u32) -> Result<Option<Snapshot>, Error> {
+    fn read_one(&self, _: u32, _: Deadline) -> Result<Option<Snapshot>, Error> {
         match *self {}
     }
 
