@@ -16,7 +16,7 @@ export function buildTypeScript() {
 export async function buildNative() {
   run("cargo", ["build", "--release", "--locked", "--quiet", "-p", "proc-safe-addon"]);
   const { currentTarget } = await import(pathToFileURL(TARGET_MODULE).href);
-  install(join(ROOT, "target/release", libraryName()), join(ROOT, `prebuilds/${currentTarget()}.node`));
+  installBinary(join(ROOT, "target/release", libraryName()), join(ROOT, `prebuilds/${currentTarget()}.node`));
 }
 
 function libraryName() {
@@ -25,7 +25,7 @@ function libraryName() {
 }
 
 /** Writing into a binary that a process has loaded crashes it; a rename does not. */
-function install(from, to) {
+export function installBinary(from, to) {
   if (sameBytes(from, to)) return;
   mkdirSync(join(ROOT, "prebuilds"), { recursive: true });
   const temporary = `${to}.${process.pid}`;

@@ -1,10 +1,13 @@
-//! Node-API link flags, and the one that keeps the image mapped on Linux.
+//! Node-API link flags, and those of the systems.
 
 fn main() {
     napi_build::setup();
-    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+    match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
         // Node unloads an addon with the last Worker that loaded it. The image holds one descriptor
         // of /proc and thread-local destructors; unmapped, the first leaks and the second crash.
-        println!("cargo:rustc-link-arg-cdylib=-Wl,-z,nodelete");
+        Ok("linux") => println!("cargo:rustc-link-arg-cdylib=-Wl,-z,nodelete"),
+        // Libraries that the crates name and nothing uses.
+        Ok("macos") => println!("cargo:rustc-link-arg-cdylib=-Wl,-dead_strip_dylibs"),
+        _ => {}
     }
 }
