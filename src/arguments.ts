@@ -1,9 +1,10 @@
 // Checks everything a caller passes before any native call. Each option and each element is read
 // once, so what was checked is what is used.
 
+import type { Birth } from "./births.js";
 import { ProcSafeError } from "./errors.js";
 import { escapeControls } from "./escape.js";
-import type { ProcessIdentity } from "./types.js";
+import type { ProcessIdentity, ProcessSnapshot } from "./types.js";
 
 /** What a caller may ask of a census, checked. */
 export interface ListRequest {
@@ -29,6 +30,7 @@ export class Deadline {
 }
 
 const LIST_OPTIONS = ["pids", "timeoutMs", "visibility"];
+const ANCESTRY_OPTIONS = ["maxDepth", "throughPid"];
 
 const GREATEST_PID = 2 ** 32 - 1;
 /** Far more than the pids of any kernel (Linux has at most 2²²); bounds the memory of one call. */
@@ -38,15 +40,33 @@ const PIDS_A_LOOK = 4096;
 
 export function checkListOptions(options: unknown): ListRequest {
   if (options === undefined) return { pids: undefined, deadline: new Deadline(undefined), visibleOnly: false };
-  if (!isPlainObject(options)) throw invalid("options must be a plain object");
-  for (const key of touch("the options", () => Reflect.ownKeys(options))) {
-    if (typeof key === "string" && !LIST_OPTIONS.includes(key)) {
-      throw invalid(`there is no option "${escapeControls(key.slice(0, 100))}"`);
-    }
-  }
+  checkNames(options, LIST_OPTIONS);
   const deadline = new Deadline(checkTimeout(option(options, "timeoutMs")));
   const visibleOnly = checkVisibility(option(options, "visibility"));
   return { pids: checkPids(option(options, "pids"), deadline), deadline, visibleOnly };
+}
+
+/** Far more than a chain has; bounds a call where nobody thought of a bound. */
+const DEFAULT_DEPTH = 1024;
+
+export function checkAncestryOptions(options: unknown): { maxDepth: number; throughPid: number | undefined } {
+  if (options === undefined) return { maxDepth: DEFAULT_DEPTH, throughPid: undefined };
+  checkNames(options, ANCESTRY_OPTIONS);
+  const maxDepth = option(options, "maxDepth");
+  if (maxDepth !== undefined && !(isSafeInteger(maxDepth) && maxDepth >= 1)) {
+    throw invalid("maxDepth must be an integer above 0");
+  }
+  const throughPid = option(options, "throughPid");
+  return { maxDepth: maxDepth ?? DEFAULT_DEPTH, throughPid: throughPid === undefined ? undefined : checkPid(throughPid) };
+}
+
+function checkNames(options: unknown, known: readonly string[]): asserts options is object {
+  if (!isPlainObject(options)) throw invalid("options must be a plain object");
+  for (const key of touch("the options", () => Reflect.ownKeys(options))) {
+    if (typeof key === "string" && !known.includes(key)) {
+      throw invalid(`there is no option "${escapeControls(key.slice(0, 100))}"`);
+    }
+  }
 }
 
 /**
@@ -85,8 +105,7 @@ const LONGEST_TEXT = 256;
  */
 export function checkIdentity(value: unknown): ProcessIdentity {
   if (typeof value !== "object" || value === null || isArray(value)) throw invalid("an identity must be an object");
-  const fact = (key: keyof ProcessIdentity): unknown =>
-    touch(`${key} of an identity`, () => (Object.hasOwn(value, key) ? (Reflect.get(value, key) as unknown) : undefined));
+  const fact = (key: keyof ProcessIdentity): unknown => touch(`${key} of an identity`, () => own(value, key));
   const integer = (key: keyof ProcessIdentity, least: number): number => {
     const number = fact(key);
     if (!Number.isSafeInteger(number) || (number as number) < least) throw invalid(`${key} of an identity must be an integer`);
@@ -94,7 +113,7 @@ export function checkIdentity(value: unknown): ProcessIdentity {
   };
   const optional = <T>(key: keyof ProcessIdentity, check: (found: unknown) => found is T): T | undefined => {
     const found = fact(key);
-    if (found === undefined || check(found)) return found as T | undefined;
+    if (isOptional(check, found)) return found;
     throw invalid(`${key} of an identity is not as it was read`);
   };
   const pids = [fact("pid"), fact("parentPid")];
@@ -117,6 +136,77 @@ export function checkIdentity(value: unknown): ProcessIdentity {
   // Without a prototype: an absent fact stays absent whatever somebody did to Object.prototype.
   const facts = Object.entries(identity).filter(([, known]) => known !== undefined);
   return Object.assign(Object.create(null) as ProcessIdentity, Object.fromEntries(facts));
+}
+
+/** What trees need of a row; the row itself is only handed on. */
+export interface RowFacts {
+  readonly row: ProcessSnapshot;
+  readonly pid: number;
+  readonly parentPid: number | undefined;
+  readonly processGroupId: number | undefined;
+  readonly sessionId: number | undefined;
+  readonly birth: Birth | undefined;
+}
+
+/** The rows of one census, perhaps from a file, in ascending order of pid. */
+export function checkRows(rows: unknown): RowFacts[] {
+  if (!isArray(rows)) throw invalid("rows must be an array");
+  const checked = touch("the rows", () => [...rows].map(readRow)).map(checkRow);
+  if (checked.some(({ pid }, index) => index > 0 && pid < checked[index - 1]!.pid)) checked.sort((a, b) => a.pid - b.pid);
+  const twice = checked.find(({ pid }, index) => index > 0 && pid === checked[index - 1]!.pid);
+  if (twice !== undefined) throw invalid(`pid ${twice.pid} has two rows: rows must be of one census`);
+  return checked;
+}
+
+type Unchecked<T> = { readonly [Key in keyof T]: unknown };
+
+/** Reads each fact once, own keys only. */
+function readRow(row: unknown): Unchecked<RowFacts> {
+  const pid = own(row, "pid");
+  const parentPid = own(row, "parentPid");
+  const processGroupId = own(row, "processGroupId");
+  const sessionId = own(row, "sessionId");
+  const identity = own(row, "identity");
+  return { row, pid, parentPid, processGroupId, sessionId, birth: identity === undefined ? undefined : readBirth(identity) };
+}
+
+function readBirth(identity: unknown): Unchecked<Birth> {
+  return {
+    startTimeMicros: own(identity, "startTimeMicros"),
+    startTimeSinceBootMicros: own(identity, "startTimeSinceBootMicros"),
+    uniqueId: own(identity, "uniqueId"),
+    timeNamespace: own(identity, "timeNamespace"),
+  };
+}
+
+function own(value: unknown, key: string): unknown {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+  return (value as Record<string, unknown>)[key];
+}
+
+function checkRow(facts: Unchecked<RowFacts>): RowFacts {
+  const { pid, parentPid, processGroupId, sessionId, birth } = facts;
+  if (!isPid(pid)) throw invalid("a row must be an object with a pid");
+  if (!isOptional(isPid, parentPid) || !isOptional(isPid, processGroupId) || !isOptional(isPid, sessionId)) {
+    throw invalid(`the row of pid ${pid} has a parent, a group or a session that is no pid`);
+  }
+  if (birth !== undefined && !isBirth(birth as Unchecked<Birth>)) {
+    throw invalid(`the identity in the row of pid ${pid} is not as it was read`);
+  }
+  return facts as RowFacts;
+}
+
+function isBirth({ startTimeMicros, startTimeSinceBootMicros, uniqueId, timeNamespace }: Unchecked<Birth>): boolean {
+  return (
+    isSafeInteger(startTimeMicros) &&
+    isOptional(isSafeInteger, startTimeSinceBootMicros) &&
+    isOptional(isDecimal, uniqueId) &&
+    isOptional(isDecimal, timeNamespace)
+  );
+}
+
+function isOptional<T>(check: (value: unknown) => value is T, value: unknown): value is T | undefined {
+  return value === undefined || check(value);
 }
 
 function isSafeInteger(value: unknown): value is number {

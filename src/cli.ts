@@ -9,8 +9,8 @@ import { listProcesses } from "./inspect.js";
 import { nativeStatus } from "./native-status.js";
 import { cut, formatTable } from "./table.js";
 import type { Column } from "./table.js";
-import { buildForest, findNode } from "./tree.js";
-import type { TreeNode } from "./tree.js";
+import { buildForest, findTree } from "./tree.js";
+import type { ProcessTree } from "./tree.js";
 import type { ProcessSnapshot } from "./types.js";
 
 const HELP = `Usage: proc-safe <command> [options]
@@ -100,7 +100,7 @@ function tree(words: readonly string[]): number {
   const pid = word === undefined ? undefined : parsePid(word);
   const rows = listProcesses({ visibility: values["visible"] === true ? "visible" : "all" });
   const forest = buildForest(rows);
-  const top = pid === undefined ? undefined : findNode(forest, pid);
+  const top = pid === undefined ? undefined : findTree(forest, pid);
   if (pid !== undefined && top === undefined) return 1;
   const digits = String(rows.at(-1)?.pid ?? 0).length;
   for (const node of top === undefined ? forest : [top]) printBranch(node, digits);
@@ -108,9 +108,9 @@ function tree(words: readonly string[]): number {
 }
 
 /** One line a process: its pid, its place, its name, and its state unless that is running. */
-function printBranch(top: TreeNode, digits: number): void {
+function printBranch(top: ProcessTree, digits: number): void {
   const lines: string[] = [];
-  const stack: { node: TreeNode; own: string; below: string }[] = [{ node: top, own: "", below: "" }];
+  const stack: { node: ProcessTree; own: string; below: string }[] = [{ node: top, own: "", below: "" }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { node, own, below } = next;
     const place = `${String(node.row.pid).padStart(digits)}  ${own}`;

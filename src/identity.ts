@@ -1,13 +1,15 @@
 // The public entry `proc-safe/identity`: which process a pid is.
 
-import { checkIdentity, checkPid } from "./arguments.js";
+import { unlessRefused, walkAncestry } from "./ancestry.js";
+import { checkAncestryOptions, checkIdentity, checkPid } from "./arguments.js";
+import { compare } from "./births.js";
 import { decodeIdentity, decodeOrigin } from "./decode.js";
 import { ProcSafeError } from "./errors.js";
 import { readIdentity, readOrigin } from "./native.js";
-import type { BootIdentity, IdentityComparison, IdentityState, ProcessIdentity } from "./types.js";
+import type { BootIdentity, IdentityComparison, IdentityState, ProcessAncestry, ProcessIdentity } from "./types.js";
 
 export { isSupported } from "./native.js";
-export type { BootIdentity, IdentityComparison, IdentityState, ProcessIdentity } from "./types.js";
+export type { AncestryStop, BootIdentity, IdentityComparison, IdentityState, ProcessAncestry, ProcessIdentity } from "./types.js";
 
 /**
  * Says which process a pid is now: keep the answer, and a later answer for the same pid tells
@@ -38,24 +40,6 @@ export function compareIdentities(a: ProcessIdentity, b: ProcessIdentity): Ident
   return compare(checkIdentity(a), checkIdentity(b));
 }
 
-function compare(a: ProcessIdentity, b: ProcessIdentity): IdentityComparison {
-  if (a.bootId !== undefined && b.bootId !== undefined && a.bootId !== b.bootId) return "different";
-  // One process has a pid in each namespace that can see it, so these say nothing of each other.
-  if (a.pidNamespace !== b.pidNamespace) return "unknown";
-  if (a.pid !== b.pid) return "different";
-  if (a.bootId !== b.bootId) return "unknown";
-  if (a.uniqueId !== undefined && b.uniqueId !== undefined) return sameIf(a.uniqueId === b.uniqueId);
-  if (a.startTimeSinceBootMicros !== undefined && b.startTimeSinceBootMicros !== undefined) {
-    if (a.timeNamespace !== b.timeNamespace) return "unknown";
-    return sameIf(a.startTimeSinceBootMicros === b.startTimeSinceBootMicros);
-  }
-  return sameIf(a.startTimeMicros === b.startTimeMicros);
-}
-
-function sameIf(equal: boolean): IdentityComparison {
-  return equal ? "same" : "different";
-}
-
 /**
  * Says what became of the process of a kept identity, which may come from a file, from before a reboot or from
  * another container.
@@ -75,7 +59,7 @@ export function inspectIdentity(saved: ProcessIdentity): IdentityState {
   const { bootId, pidNamespace } = decodeOrigin(readOrigin());
   const otherBoot = identity.bootId !== undefined && bootId !== undefined && identity.bootId !== bootId;
   if (!otherBoot && identity.pidNamespace !== pidNamespace) return "unknown";
-  const found = readUnlessRefused(identity.pid);
+  const found = unlessRefused(() => readProcessIdentity(identity.pid));
   if (found === null) return "gone";
   if (otherBoot) return "reused";
   if (found === undefined) return "unknown";
@@ -84,13 +68,28 @@ export function inspectIdentity(saved: ProcessIdentity): IdentityState {
   return comparison === "different" ? "reused" : "unknown";
 }
 
-function readUnlessRefused(pid: number): ProcessIdentity | null | undefined {
-  try {
-    return readProcessIdentity(pid);
-  } catch (error) {
-    if (error instanceof ProcSafeError && error.code === "access-denied") return undefined;
-    throw error;
-  }
+export interface ReadProcessAncestryOptions {
+  /** The most processes in the chain, the asked one included: an integer from 1 on; 1,024 without it. */
+  readonly maxDepth?: number | undefined;
+  /** Stop at the ancestor that has this pid, which is then the last of the chain. */
+  readonly throughPid?: number | undefined;
+}
+
+/**
+ * The process that has the pid now, its parent, and so on upwards. The chain is a fact of one instant of the
+ * call: then each was alive, or a zombie at the foot of the chain, and the parent of the one before. `null`
+ * means that the kernel proved that no process has the pid.
+ *
+ * On Linux the parent is the one that the kernel names now: an orphan's is the nearest ancestor that is a
+ * subreaper (PR_SET_CHILD_SUBREAPER(2const)), or the init of its pid namespace. A parent outside the caller's
+ * pid namespace is none, so the chain ends there with `root`.
+ *
+ * @throws {ProcSafeError} `access-denied` where the process itself may not be described (an ancestor's refusal
+ *   is `unreadable-parent`), `incomplete` where the pid changes hands at every try, and `invalid-argument`,
+ *   `helper-unavailable`, `unsupported-platform`, `operation-failed`.
+ */
+export function readProcessAncestry(pid: number, options?: ReadProcessAncestryOptions): ProcessAncestry | null {
+  return walkAncestry(readProcessIdentity, checkPid(pid), checkAncestryOptions(options));
 }
 
 /**

@@ -7,11 +7,15 @@ export {
   inspectIdentity,
   isSupported,
   readBootIdentity,
+  readProcessAncestry,
   readProcessIdentity,
 } from "./identity.js";
+export type { ReadProcessAncestryOptions } from "./identity.js";
+export { buildForest, descendantsOf, findTree, membersOfGroup, membersOfSession } from "./tree.js";
+export type { Descendants, DescendantsGap, Members, ProcessTree } from "./tree.js";
 export { nativeStatus } from "./native-status.js";
 export type { NativeMode, NativeStatus } from "./native-status.js";
 export { ProcSafeError } from "./errors.js";
 export type { ProcSafeErrorCode, ProcSafeErrorDetails, ProcSafeErrorReason } from "./errors.js";
-export type { BootIdentity, IdentityComparison, IdentityState } from "./types.js";
+export type { AncestryStop, BootIdentity, IdentityComparison, IdentityState, ProcessAncestry } from "./types.js";
 export type { ProcessIdentity, ProcessOwner, ProcessSnapshot, ProcessState } from "./types.js";

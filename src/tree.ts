@@ -1,68 +1,224 @@
-// Trees over the rows of one census: independent of the order of rows, and safe from cycles.
+// The public entry `proc-safe/tree`: who descends from whom, and who belongs together, in the rows of one
+// census. Pure: it reads nothing of the system and loads no binding.
 
-import type { ProcessSnapshot } from "./types.js";
+import { checkIdentity, checkPid, checkRows } from "./arguments.js";
+import type { RowFacts } from "./arguments.js";
+import { compare, orderOfBirths } from "./births.js";
+import type { ProcessIdentity, ProcessSnapshot } from "./types.js";
+
+export type { ProcessIdentity, ProcessSnapshot } from "./types.js";
 
 /** A process and those that it is the parent of, in ascending order of pid. */
-export interface TreeNode {
+export interface ProcessTree {
   readonly row: ProcessSnapshot;
-  readonly children: readonly TreeNode[];
+  readonly children: readonly ProcessTree[];
 }
+
+/** A row, the row that is proved to be its parent's, and those whose parent it is. */
+interface Kin {
+  readonly facts: RowFacts;
+  /** Its place among all. */
+  readonly place: number;
+  parent: Kin | undefined;
+  children: readonly Kin[];
+}
+
+const NONE: readonly never[] = Object.freeze([]);
 
 /**
- * The trees of a census. A row stands under its parent if the parent has a row and was born no later:
- * otherwise the number of a dead parent is another process's now, and the row is a root.
+ * The trees of a census, each row once, in ascending order of pid on every level; rows may come in any order. A
+ * row stands under the row of its `parentPid` if both births are known and the parent was born no later:
+ * otherwise it is the top of a tree, and so is each of those that name each other in a circle.
+ *
+ * @throws {ProcSafeError} `invalid-argument` for what are no rows of one census.
  */
-export function buildForest(rows: readonly ProcessSnapshot[]): readonly TreeNode[] {
-  const nodes = new Map(rows.map((row) => [row.pid, { row, children: [] as TreeNode[] }]));
-  const roots: TreeNode[] = [];
-  const ascending = [...nodes.values()].sort((a, b) => a.row.pid - b.row.pid);
-  for (const node of ascending) {
-    const parent = node.row.parentPid === undefined ? undefined : nodes.get(node.row.parentPid);
-    const holds = parent !== undefined && parent !== node && wasBornBefore(parent.row, node.row);
-    (holds ? parent.children : roots).push(node);
+export function buildForest(rows: readonly ProcessSnapshot[]): readonly ProcessTree[] {
+  const all = relate(checkRows(rows));
+  const tops = all.filter(({ parent }) => parent === undefined);
+  const trees = Array<ProcessTree>(all.length);
+  const treesOf = (some: readonly Kin[]): readonly ProcessTree[] =>
+    some.length === 0 ? NONE : Object.freeze(some.map(({ place }) => trees[place]!));
+  // A child is made before its parent, so that each is whole, and frozen, at once.
+  for (const { facts, place, children } of below(tops).toReversed()) {
+    trees[place] = Object.freeze({ row: facts.row, children: treesOf(children) });
   }
-  return [...roots, ...cutCycles(ascending, roots)];
+  return treesOf(tops);
 }
 
-/** Births tie within a tick; then the parent's claim stands. */
-function wasBornBefore(parent: ProcessSnapshot, child: ProcessSnapshot): boolean {
-  const start = (row: ProcessSnapshot): number | undefined =>
-    row.identity?.startTimeSinceBootMicros ?? row.identity?.startTimeMicros;
-  const [older, younger] = [start(parent), start(child)];
-  return older === undefined || younger === undefined || older <= younger;
-}
-
-/**
- * Rows read at different instants can name each other as parents, and then no root leads to them: the
- * one with the least pid becomes a root, without the edge that closes the circle.
- */
-function cutCycles(ascending: readonly TreeNode[], roots: readonly TreeNode[]): TreeNode[] {
-  const reached = new Set<TreeNode>();
-  const reach = (from: TreeNode): void => {
-    const stack = [from];
-    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-      reached.add(node);
-      stack.push(...node.children.filter((child) => !reached.has(child)));
-    }
-  };
-  roots.forEach(reach);
-  const more: TreeNode[] = [];
-  for (const node of ascending) {
-    if (reached.has(node)) continue;
-    reach(node);
-    const closing = [...reached].find((parent) => parent.children.includes(node));
-    if (closing !== undefined) (closing.children as TreeNode[]).splice(closing.children.indexOf(node), 1);
-    more.push(node);
-  }
-  return more;
-}
-
-/** The node of a pid, wherever it stands. */
-export function findNode(forest: readonly TreeNode[], pid: number): TreeNode | undefined {
+/** The tree of a pid, wherever in the forest it stands. */
+export function findTree(forest: readonly ProcessTree[], pid: number): ProcessTree | undefined {
   const stack = [...forest];
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    if (node.row.pid === pid) return node;
-    stack.push(...node.children);
+  for (let tree = stack.pop(); tree !== undefined; tree = stack.pop()) {
+    if (tree.row.pid === pid) return tree;
+    for (const child of tree.children) stack.push(child);
   }
   return undefined;
+}
+
+/** What may be missing from the descendants of a process. */
+export type DescendantsGap = "root-missing" | "root-exited" | "root-reused" | "root-unknown" | "undecided";
+
+export interface Descendants {
+  /** Each is proved to descend from the root. Deepest first: nobody stands after an ancestor of theirs. */
+  readonly processes: readonly ProcessSnapshot[];
+  /** Those that may descend from the root or not, in ascending order of pid. */
+  readonly undecided: readonly ProcessSnapshot[];
+  /** Every row that descends from the root is in `processes`. */
+  readonly complete: boolean;
+  /**
+   * Why it is not complete; absent if it is.
+   *
+   * - `root-missing`: the root has no row. What it was the parent of has other parents now.
+   * - `root-exited`: the root is a zombie; the same.
+   * - `root-reused`: its pid is another process's; the same.
+   * - `root-unknown`: the row of its pid does not say whether it is the root.
+   * - `undecided`: there are undecided rows.
+   */
+  readonly gap?: DescendantsGap;
+}
+
+/**
+ * The descendants of a process, without itself.
+ *
+ * A row is undecided if it may have been born after the root, and the way up from it ends before an answer: at a
+ * row without a parent or a birth, at a parent without a row, at one that was born later (the number of a dead
+ * parent is another process's now), or in a circle.
+ *
+ * @throws {ProcSafeError} `invalid-argument` for what are no rows of one census, and for what is no identity.
+ */
+export function descendantsOf(rows: readonly ProcessSnapshot[], root: ProcessIdentity): Descendants {
+  const all = relate(checkRows(rows));
+  const identity = checkIdentity(root);
+  const top = all.find(({ facts }) => facts.pid === identity.pid);
+  const lost = whyLost(top, identity);
+  if (top === undefined || lost !== undefined) return describe([], [], lost);
+  const processes = below([top]).slice(1).toReversed();
+  const above = topOf(top);
+  const undecided = below(all.filter((kin) => kin !== above && mayBeBelow(kin, top))).sort((a, b) => a.facts.pid - b.facts.pid);
+  return describe(processes, undecided, undecided.length > 0 ? "undecided" : undefined);
+}
+
+function whyLost(top: Kin | undefined, identity: ProcessIdentity): DescendantsGap | undefined {
+  if (top === undefined) return "root-missing";
+  if (top.facts.birth === undefined) return "root-unknown";
+  const found = checkIdentity(top.facts.row.identity);
+  const comparison = compare(identity, found);
+  if (comparison !== "same") return comparison === "different" ? "root-reused" : "root-unknown";
+  return found.exited ? "root-exited" : undefined;
+}
+
+function describe(processes: readonly Kin[], undecided: readonly Kin[], gap: DescendantsGap | undefined): Descendants {
+  return Object.freeze({
+    processes: Object.freeze(processes.map(({ facts }) => facts.row)),
+    undecided: Object.freeze(undecided.map(({ facts }) => facts.row)),
+    complete: gap === undefined,
+    ...(gap !== undefined && { gap }),
+  });
+}
+
+/** Whether a row that has no proved parent may descend from the process of another row. */
+function mayBeBelow({ facts, parent }: Kin, root: Kin): boolean {
+  if (parent !== undefined || facts.parentPid === 0) return false;
+  return facts.birth === undefined || orderOfBirths(facts.birth, root.facts.birth!) >= 0;
+}
+
+function topOf(kin: Kin): Kin {
+  let top = kin;
+  while (top.parent !== undefined) top = top.parent;
+  return top;
+}
+
+/** These and all below them, level by level. */
+function below(tops: readonly Kin[]): Kin[] {
+  const found = [...tops];
+  for (let index = 0; index < found.length; index++) {
+    for (const child of found[index]!.children) found.push(child);
+  }
+  return found;
+}
+
+/** The rows of a process group or session. */
+export interface Members {
+  /** In ascending order of pid. */
+  readonly processes: readonly ProcessSnapshot[];
+  /** Those of which nothing is known, in ascending order of pid. */
+  readonly undecided: readonly ProcessSnapshot[];
+  /** There are no undecided rows. */
+  readonly complete: boolean;
+}
+
+/**
+ * The members of a process group. Its number is the pid of the process that made it: once that has ended and no
+ * member is left, the number may become another group's.
+ *
+ * @throws {ProcSafeError} `invalid-argument` for what are no rows of one census, and for what is no pid.
+ */
+export function membersOfGroup(rows: readonly ProcessSnapshot[], processGroupId: number): Members {
+  return membersOf(rows, checkPid(processGroupId), "processGroupId");
+}
+
+/**
+ * The members of a session; its number is as a group's.
+ *
+ * @throws {ProcSafeError} `invalid-argument` for what are no rows of one census, and for what is no pid.
+ */
+export function membersOfSession(rows: readonly ProcessSnapshot[], sessionId: number): Members {
+  return membersOf(rows, checkPid(sessionId), "sessionId");
+}
+
+function membersOf(rows: readonly ProcessSnapshot[], id: number, key: "processGroupId" | "sessionId"): Members {
+  const all = checkRows(rows);
+  const processes = all.filter((facts) => facts[key] === id).map(({ row }) => row);
+  // A row with a parent but without a group is of a kernel thread, or the group is outside the namespace.
+  const undecided = all.filter((facts) => facts[key] === undefined && facts.parentPid === undefined).map(({ row }) => row);
+  return Object.freeze({
+    processes: Object.freeze(processes),
+    undecided: Object.freeze(undecided),
+    complete: undecided.length === 0,
+  });
+}
+
+/** Finds the proved parent of each row. Rows are in ascending order of pid, and so are children. */
+function relate(rows: readonly RowFacts[]): Kin[] {
+  const all = rows.map((facts, place): Kin => ({ facts, place, parent: undefined, children: NONE }));
+  const byPid = new Map<number, Kin>();
+  for (const kin of all) byPid.set(kin.facts.pid, kin);
+  for (const kin of all) {
+    const { parentPid } = kin.facts;
+    const named = parentPid === undefined ? undefined : byPid.get(parentPid);
+    if (named !== undefined && mayBeParent(named.facts, kin.facts)) kin.parent = named;
+  }
+  for (const kin of circles(all)) kin.parent = undefined;
+  for (const kin of all) if (kin.parent !== undefined) adopt(kin.parent, kin);
+  return all;
+}
+
+function adopt(parent: Kin, child: Kin): void {
+  if (parent.children === NONE) parent.children = [child];
+  else (parent.children as Kin[]).push(child);
+}
+
+/** Births tie within a tick; then the child's word stands. */
+function mayBeParent(parent: RowFacts, child: RowFacts): boolean {
+  return parent.birth !== undefined && child.birth !== undefined && orderOfBirths(parent.birth, child.birth) <= 0;
+}
+
+/**
+ * Rows that name each other in a circle, which is possible where their births tie: they were read at different
+ * instants, and nobody knows which of them errs.
+ */
+function circles(all: readonly Kin[]): Kin[] {
+  const found: Kin[] = [];
+  const walks = new Int32Array(all.length).fill(-1); // of each row, where the walk that met it first began
+  for (const { place } of all) {
+    let kin: Kin | undefined = all[place];
+    for (; kin !== undefined && walks[kin.place] === -1; kin = kin.parent) walks[kin.place] = place;
+    if (kin === undefined || walks[kin.place] !== place) continue;
+    const first = kin;
+    do {
+      found.push(kin);
+      kin = kin.parent!;
+    } while (kin !== first);
+  }
+  return found;
 }

@@ -73,3 +73,32 @@ export interface BootIdentity {
   readonly bootId: string;
   readonly pidNamespace?: string;
 }
+
+/**
+ * Why a chain of ancestors ends where it does.
+ *
+ * - `root`: the last has no parent that this pid namespace shows.
+ * - `through-pid`: the last has the pid that was asked for.
+ * - `missing-parent`: the parent has ended (where a system keeps its pid, as Windows does).
+ * - `recycled-parent`: the same, and its pid is now a process's that was born after the last of the chain.
+ * - `unreadable-parent`: the kernel refuses to describe the parent.
+ * - `max-depth`: the chain has as many processes as were asked for.
+ * - `cycle`: the parent is in the chain already.
+ */
+export type AncestryStop =
+  | "root"
+  | "through-pid"
+  | "missing-parent"
+  | "recycled-parent"
+  | "unreadable-parent"
+  | "max-depth"
+  | "cycle";
+
+/** A process and its ancestors at one instant. */
+export interface ProcessAncestry {
+  /** From the asked process upwards. Never empty. */
+  readonly chain: readonly ProcessIdentity[];
+  /** `false` for `unreadable-parent`, `max-depth` and `cycle`: there is more above that the chain does not show. */
+  readonly complete: boolean;
+  readonly stoppedBy: AncestryStop;
+}

@@ -67,9 +67,9 @@ test("one file loads the binding, and two ask for the platform", () => {
 
 test("imports point down", () => {
   const levels = [
-    ["errors", "escape", "target", "types", "table", "tree"],
-    ["arguments", "native"],
-    ["decode", "native-status"],
+    ["errors", "escape", "target", "types", "table", "births"],
+    ["arguments", "native", "ancestry"],
+    ["decode", "native-status", "tree"],
     ["inspect", "identity"],
     ["index", "cli"],
   ];
@@ -81,6 +81,14 @@ test("imports point down", () => {
       expect(levelOf(from ?? ""), `${file} → ${from}`).toBeLessThan(levelOf(name) + (from === "escape" || from === "errors" ? 1 : 0));
     }
   }
+});
+
+test("trees load no binding", () => {
+  const reached = new Set(["tree"]);
+  for (const name of reached) {
+    for (const [, from = ""] of read(`src/${name}.ts`).matchAll(/from "\.\/([\w-]+)\.js"/g)) reached.add(from);
+  }
+  expect([...reached].sort()).toEqual(["arguments", "births", "errors", "escape", "tree", "types"]);
 });
 
 test("each source opens by saying what it owns", () => {
