@@ -47,7 +47,7 @@ function climb(
   { maxDepth, throughPid }: AncestryBounds,
 ): { chain: ProcessIdentity[]; stoppedBy: AncestryStop } {
   const chain = [start];
-  const met = new Map([[start.pid, start]]);
+  const met = new Set([start.pid]); // that such a pid is still the same process is seen when it is read again
   for (let child = start; ; ) {
     const stop = (stoppedBy: AncestryStop) => ({ chain, stoppedBy });
     if (child.pid === throughPid) return stop("through-pid");
@@ -57,10 +57,9 @@ function climb(
     if (parent === undefined) return stop("unreadable-parent");
     if (parent === null) return stop("missing-parent");
     if (orderOfBirths(parent, child) > 0) return stop("recycled-parent");
-    const before = met.get(parent.pid);
-    if (before !== undefined && compare(before, parent) === "same") return stop("cycle");
+    if (met.has(parent.pid)) return stop("cycle");
     chain.push(parent);
-    met.set(parent.pid, parent);
+    met.add(parent.pid);
     child = parent;
   }
 }

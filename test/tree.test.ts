@@ -56,6 +56,7 @@ test("births are ordered by unique id where there is no start since boot, else b
   expect(tree([5, { uniqueId: "10" }], [6, { uniqueId: "9" }])).toBe("1 2");
   expect(tree([5, { uniqueId: "18446744073709551615" }], [6, { uniqueId: "18446744073709551614" }])).toBe("1 2");
   expect(tree([6, { startTimeSinceBootMicros: 1, uniqueId: "2" }], [5, { startTimeSinceBootMicros: 2, uniqueId: "1" }])).toBe("1(2)");
+  expect(tree([6, { startTimeSinceBootMicros: 1, timeNamespace: "7", uniqueId: "1" }], [5, { startTimeSinceBootMicros: 2, uniqueId: "2" }])).toBe("1 2");
   expect(tree([5, { startTimeSinceBootMicros: 2, timeNamespace: "7" }], [6, { startTimeSinceBootMicros: 1 }])).toBe("1(2)");
 });
 
