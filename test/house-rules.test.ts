@@ -93,7 +93,7 @@ test("trees load no binding", () => {
 
 test("each source opens by saying what it owns", () => {
   for (const file of RUST) expect(read(file), file).toMatch(/^\/\/! /);
-  for (const file of among(/^(src|test|bench)\/.*\.(ts|mjs)$|^scripts\/.*\.mjs$/)) {
+  for (const file of among(/^(src|test|bench|examples)\/.*\.(ts|mjs)$|^scripts\/.*\.mjs$/)) {
     expect(read(file).replace(/^#!.*\n/, ""), file).toMatch(/^\/\/ /);
   }
   for (const file of among(/^test\/fixtures\/.*\.[ch]$/)) expect(read(file), file).toMatch(/^\/\* /);
