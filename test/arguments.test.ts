@@ -96,13 +96,17 @@ test("nothing native is loaded for a wrong argument", () => {
       attempt(() => listProcesses({ pids: "1" })).code,
       attempt(() => listProcesses({ nope: 1 })).code,
       attempt(() => readProcessIdentity(-1)).code,
+      attempt(() => procSafe.readProcessAncestry(-1)).code,
+      attempt(() => procSafe.readProcessAncestry(1, { maxDepth: 0 })).code,
       attempt(() => listProcesses()).code,
       attempt(() => readProcessIdentity(1)).code,
+      attempt(() => procSafe.readProcessAncestry(1)).code,
     ])`,
     { env: { PROC_SAFE_NATIVE: "off" } },
   );
   expect(codes).toEqual([
-    "invalid-argument", "invalid-argument", "invalid-argument", "helper-unavailable", "helper-unavailable",
+    ...Array.from({ length: 5 }, () => "invalid-argument"),
+    ...Array.from({ length: 3 }, () => "helper-unavailable"),
   ]);
 });
 
@@ -132,18 +136,20 @@ test("each option and each element is read once", () => {
 test("nobody's change to Object.prototype is an argument, or breaks an answer", () => {
   const script = `
     const whole = listProcesses().length;
-    const changes = { pids: [1], visibility: "some", timeoutMs: -1, code: "x", error: {}, loaded: {}, cause: 1 };
+    const changes = { pids: [1], visibility: "some", timeoutMs: -1, code: "x", error: {}, loaded: {}, cause: 1, maxDepth: 1, throughPid: 1, uniqueId: "1", timeNamespace: "1" };
     const answers = [];
     for (const [key, value] of Object.entries(changes)) {
       Object.prototype[key] = value;
       try {
         answers.push(listProcesses({}).length > 1, readProcessIdentity(process.pid).pid === process.pid, isSupported(), nativeStatus().state === "ready");
         answers.push(procSafe.inspectIdentity(readProcessIdentity(process.pid)) === "live");
+        answers.push(procSafe.readProcessAncestry(process.pid, {}).stoppedBy === "root");
+        answers.push(procSafe.descendantsOf(listProcesses(), readProcessIdentity(process.ppid)).processes.some(({ pid }) => pid === process.pid));
       } finally { delete Object.prototype[key]; }
     }
     report([answers.length, answers.every(Boolean)]);
   `;
-  expect(scriptValue(script)).toEqual([35, true]);
+  expect(scriptValue(script)).toEqual([77, true]);
 });
 
 test("options from another realm are plain too", () => {

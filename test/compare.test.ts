@@ -133,8 +133,9 @@ nativeTest("our own pid in a stale record is another process", ["linux"], () => 
   expect(inspectIdentity({ ...own, startTimeMicros: own.startTimeMicros + 3_600e6 })).toBe("live");
 });
 
-nativeTest("a zombie has exited, an exiting process has not", ["linux", "root"], async () => {
+nativeTest("a zombie has exited; an exiting process has not, nor one whose first thread alone has ended", ["linux", "root"], async () => {
   await whileHeld(["zombie"], ({ pid }) => expect(inspectIdentity(readProcessIdentity(pid)!)).toBe("exited"));
+  await whileHeld(["leader-dead"], ({ pid }) => expect(inspectIdentity(readProcessIdentity(pid)!)).toBe("live"));
   await whileHeld(["exiting"], ({ pid }) => expect(inspectIdentity(readProcessIdentity(pid)!)).toBe("live"));
 });
 
