@@ -1,12 +1,19 @@
 //! Compiles the C shim where its headers are: on macOS, or for it with a cross compiler.
 
-fn main() {
+use std::env;
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=shim");
-    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("macos") {
+    if env::var("CARGO_CFG_TARGET_OS")? == "macos" {
+        let shim = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("shim/kernel_record.c");
+        // zig answers cc's question who it is with a file in the current directory.
+        env::set_current_dir(env::var("OUT_DIR")?)?;
         cc::Build::new()
-            .file("shim/kernel_record.c")
+            .file(shim)
             .warnings_into_errors(true)
             .extra_warnings(true)
             .compile("proc_safe_shim");
     }
+    Ok(())
 }

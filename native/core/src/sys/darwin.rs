@@ -157,6 +157,7 @@ struct ShimRecord {
 
 const _: () = assert!(size_of::<ShimRecord>() == 56, "the shim has another layout");
 
+// SAFETY: the declaration is that of shim/kernel_record.h, which this build compiled.
 unsafe extern "C" {
     fn proc_safe_read_kernel_record(pid: i32, record: *mut ShimRecord) -> i32;
 }
