@@ -13,11 +13,11 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ["test/**/*.test.ts"],
-    globalSetup: ["test/support/build-fixtures.ts"],
+    include: ["test/**/*.test.ts", "rig/test/*.test.ts"],
+    globalSetup: ["test/support/build-fixtures.ts", "rig/test/support/build.ts"],
     pool: "forks",
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    server: { deps: { external: [/\/dist\//] } },
+    server: { deps: { external: [/\/dist\//, /\/rig\/\w+\.mjs$/] } },
   },
 });

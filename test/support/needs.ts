@@ -1,11 +1,12 @@
 // What a test needs of the machine. An unmet need skips the test and says why. Under
-// PROC_SAFE_NATIVE=require it fails the test, unless it is a newer kernel or the host's own pid
-// namespace, which nobody can supply.
+// PROC_SAFE_NATIVE=require it fails the test, unless it is a newer kernel, the host's own pid namespace or
+// another processor, which nobody can supply, or LLVM's linker, which not every distribution has.
 
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { release } from "node:os";
 import { test } from "vitest";
+import { MODULES, RIG } from "../../rig/build.mjs";
 import { fixturePath } from "./paths.ts";
 
 type Check = () => string | undefined;
@@ -19,12 +20,16 @@ const NEEDS = {
   "pid_max of a namespace": () => kernelSince(6, 14),
   "pidfs inodes": () => kernelSince(6, 9),
   landlock: () => (runs(fixturePath("confine"), ["true"]) ? undefined : "needs a kernel with Landlock"),
+  "x86_64": () => (process.arch === "x64" ? undefined : "needs x86_64: the rig runs macOS's code for it"),
+  zig: () => (existsSync(MODULES.zig) ? undefined : "needs zig, which builds for macOS: pip install ziglang"),
+  rig: () => (existsSync(RIG) ? undefined : "needs rig/build/rig.node: node rig/build.mjs"),
+  lld: () => (existsSync(MODULES["lld-chained"]) ? undefined : "needs ld64.lld (lld-22)"),
   "time namespaces": () => unshareKnows("--time"),
 } satisfies Record<string, Check>;
 
 export type Need = keyof typeof NEEDS;
 
-const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespace", "pidfs inodes", "landlock"];
+const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespace", "pidfs inodes", "landlock", "x86_64", "lld"];
 
 /** A test that runs where its needs are met. */
 export function nativeTest(name: string, needs: readonly Need[], body: () => void | Promise<void>): void {

@@ -1,0 +1,3 @@
+// The types of what tests use of abi.mjs.
+
+export declare function isCurrent(): boolean;

@@ -1,0 +1,8 @@
+// The types of what tests use of build.mjs.
+
+export declare const BUILD: string;
+export declare const RIG: string;
+export declare const MODULES: Readonly<Record<"zig" | "lld-dyld-info" | "lld-chained", string>>;
+export declare function whyNoRig(): string | undefined;
+export declare function buildRig(): boolean;
+export declare function buildModules(): string[];
