@@ -155,8 +155,7 @@ static void complete(process *p) {
   DEFAULT(tdev, -1);
   DEFAULT(flag, DARWIN_P_LP64 | DARWIN_P_EXEC);
   complete_birth(p);
-  if (is_given(p, NUMBER_phase)) DEFAULT(stat, stat_of(p->phase));
-  DEFAULT(stat, DARWIN_SRUN);
+  DEFAULT(stat, is_given(p, NUMBER_phase) ? stat_of(p->phase) : DARWIN_SRUN);
   DEFAULT(phase, phase_of(p));
   if (p->phase >= PHASE_exit_begun) p->flag |= DARWIN_P_WEXIT;
   if (!is_given(p, GIVEN_comm)) snprintf(p->comm, sizeof p->comm, "p%d", (int)p->pid);
