@@ -158,6 +158,8 @@ export declare function info(file: string): {
   unresolved: string[];
   weakMissing: string[];
   chainedFixups: boolean;
+  /** Whether it has asked never to be unloaded: dlopen(itself, RTLD_NOLOAD | RTLD_NODELETE). */
+  pinned: boolean;
   rebases: number;
   binds: number;
   initialisers: number;

@@ -1,6 +1,7 @@
 /* What the rig must know of Darwin's ABI: sizes, offsets and constants. abi.mjs compiles this for macOS with Apple's
    headers and reads the numbers from the assembly, where each stands in a line of its own; it is never run. */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libproc.h>
@@ -175,6 +176,8 @@ static void system_and_threads(void) {
   CONSTANT(CLOCK_UPTIME_RAW)
   CONSTANT(CLOCK_PROCESS_CPUTIME_ID)
   CONSTANT(CLOCK_THREAD_CPUTIME_ID)
+  CONSTANT(RTLD_NOLOAD)
+  CONSTANT(RTLD_NODELETE)
   CONSTANT(_SC_PAGESIZE)
   CONSTANT(_SC_NPROCESSORS_ONLN)
   CONSTANT(_SC_THREAD_STACK_MIN)

@@ -73,7 +73,7 @@ static napi_value add_list(napi_env env, napi_value object, const char *name) {
 
 /* info(path): maps the file, but runs none of its code. */
 static napi_value info_of(napi_env env, napi_callback_info info) {
-  napi_value argument, object, chained;
+  napi_value argument, object, chained, pinned;
   size_t count = 1;
   napi_get_cb_info(env, info, &count, &argument, NULL, NULL);
   const image *im = open_argument(env, argument);
@@ -88,6 +88,8 @@ static napi_value info_of(napi_env env, napi_callback_info info) {
   }
   napi_get_boolean(env, im->chained, &chained);
   napi_set_named_property(env, object, "chainedFixups", chained);
+  napi_get_boolean(env, im->pinned, &pinned);
+  napi_set_named_property(env, object, "pinned", pinned);
   set_number(env, object, "rebases", im->rebases);
   set_number(env, object, "binds", im->binds);
   set_number(env, object, "initialisers", im->initialiser_count);

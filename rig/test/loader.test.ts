@@ -101,8 +101,6 @@ rigTest("memory, clocks, names, texts", () => {
     pageSize: 4096,
     unknownName: 1,
     random: 1,
-    knowsProcPidinfo: 1,
-    knowsNoEpoll: 1,
   });
   expect(Math.abs(Number(realTime) - Date.now() / 1000)).toBeLessThan(100);
   expect(openModule().texts()).toEqual({
@@ -114,6 +112,20 @@ rigTest("memory, clocks, names, texts", () => {
     copied: 6,
     cut: "abc",
   });
+});
+
+rigTest("an image finds the functions of Darwin and itself, and can ask to stay", () => {
+  expect(rig.info(MODULES.zig).pinned).toBe(false);
+  expect(openModule().linking()).toEqual({
+    knowsProcPidinfo: 1,
+    knowsNoEpoll: 1,
+    foundItself: 1,
+    path: MODULES.zig,
+    foundTheStack: 0,
+    opensNothing: 1,
+    pinned: 1,
+  });
+  expect(rig.info(MODULES.zig).pinned).toBe(true);
 });
 
 rigTest("each load registers anew, in an environment of its own, and maps a file once", () => {

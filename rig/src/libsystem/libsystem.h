@@ -3,6 +3,7 @@
 #ifndef LIBSYSTEM_H
 #define LIBSYSTEM_H
 #include <dirent.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,7 +44,11 @@ int darwin_nanosleep(const struct timespec *time, struct timespec *left);
 uint64_t darwin_uptime_nanoseconds(void);
 long darwin_sysconf(int name);
 int darwin_random_bytes(uint8_t *bytes, size_t size);
+
+/* dynamic.c */
 void *darwin_dlsym(void *handle, const char *name);
+void *darwin_dlopen(const char *path, int flags);
+int darwin_dladdr(const void *address, Dl_info *info);
 uint32_t darwin_zero(void);
 void *darwin_null(void);
 

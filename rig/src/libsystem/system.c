@@ -1,10 +1,9 @@
-/* Clocks, randomness, sysconf and the dynamic linker. */
+/* Clocks, randomness, sysconf. */
 #include "../darwin.h"
 #include "../darwin_abi.h"
 #include "libsystem.h"
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -50,15 +49,3 @@ int darwin_random_bytes(uint8_t *bytes, size_t size) {
   }
   return 0;
 }
-
-/* Rust's standard library asks this way for functions that only newer systems have. */
-void *darwin_dlsym(void *handle, const char *name) {
-  (void)handle;
-  char mangled[256];
-  snprintf(mangled, sizeof mangled, "_%s", name);
-  return darwin_symbol(mangled);
-}
-
-/* dyld's list of images is empty here, so a Rust backtrace has addresses without names. */
-uint32_t darwin_zero(void) { return 0; }
-void *darwin_null(void) { return NULL; }

@@ -37,7 +37,7 @@ const darwin_export libsystem_exports[] = {
 
     /* errors, process */
     OURS(__error, darwin_errno_address), OURS(strerror_r, darwin_strerror_r),
-    SAME(abort), SAME(getenv),
+    SAME(abort), SAME(getenv), SAME(pause),
 
     /* files */
     OURS_NOCANCEL(open, darwin_open), OURS_NOCANCEL(close, darwin_close), OURS_NOCANCEL(read, darwin_read),
@@ -77,7 +77,7 @@ const darwin_export libsystem_exports[] = {
     OURS(_tlv_atexit, darwin_tlv_atexit),
 
     /* the dynamic linker */
-    OURS(dlsym, darwin_dlsym),
+    OURS(dlsym, darwin_dlsym), OURS(dlopen, darwin_dlopen), OURS(dladdr, darwin_dladdr),
     OURS(_dyld_image_count, darwin_zero), OURS(_dyld_get_image_name, darwin_null),
     OURS(_dyld_get_image_header, darwin_null), OURS(_dyld_get_image_vmaddr_slide, darwin_null),
 

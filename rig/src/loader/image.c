@@ -119,6 +119,13 @@ image *image_at(const void *address) {
   return NULL;
 }
 
+image *image_of_path(const char *path) {
+  for (image *im = images; im != NULL; im = im->next) {
+    if (strcmp(im->path, path) == 0) return im;
+  }
+  return NULL;
+}
+
 int count_images(void) {
   int count = 0;
   for (image *im = images; im != NULL; im = im->next) count++;

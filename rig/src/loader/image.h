@@ -67,6 +67,7 @@ typedef struct image {
   initialiser *initialisers;
   uint32_t initialiser_count;
   bool initialised;
+  bool pinned; /* asked to stay for ever, which here it does anyway */
 
   uint32_t rebases, binds, unwind_entries;
   bool chained;
@@ -147,6 +148,7 @@ void run_initialisers(image *im);
 image *open_image(const char *path, char *message, size_t message_size);
 void initialise_image(image *im); /* once, before anything else of it runs */
 image *image_at(const void *address);
+image *image_of_path(const char *path); /* if it is loaded */
 int count_images(void);
 
 #endif

@@ -309,8 +309,20 @@ static napi_value system_calls(napi_env env, napi_callback_info info) {
   set_number(env, o, "unknownName", sysconf(12345) == -1 && errno == EINVAL);
   char random[32] = {0}, zeroes[32] = {0};
   set_number(env, o, "random", CCRandomGenerateBytes(random, sizeof random) == 0 && memcmp(random, zeroes, 32) != 0);
+  return o;
+}
+
+static napi_value linking(napi_env env, napi_callback_info info) {
+  (void)info;
+  napi_value o = make_object(env);
+  Dl_info here = {0};
   set_number(env, o, "knowsProcPidinfo", dlsym(RTLD_DEFAULT, "proc_pidinfo") != NULL);
   set_number(env, o, "knowsNoEpoll", dlsym(RTLD_DEFAULT, "epoll_wait") == NULL);
+  set_number(env, o, "foundItself", dladdr(&target, &here));
+  set_text(env, o, "path", here.dli_fname);
+  set_number(env, o, "foundTheStack", dladdr(&here, &here));
+  set_number(env, o, "opensNothing", dlopen("/usr/lib/libSystem.B.dylib", RTLD_NOW) == NULL);
+  set_number(env, o, "pinned", dlopen(here.dli_fname, RTLD_NOLOAD | RTLD_NODELETE) != NULL);
   return o;
 }
 
@@ -340,5 +352,6 @@ void export_runtime(napi_env env, napi_value exports) {
   add_function(env, exports, "files", files);
   add_function(env, exports, "folders", folders);
   add_function(env, exports, "systemCalls", system_calls);
+  add_function(env, exports, "linking", linking);
   add_function(env, exports, "texts", texts);
 }

@@ -61,6 +61,7 @@ export interface Module {
   files(): Numbers;
   folders(): Numbers;
   systemCalls(): Numbers;
+  linking(): Numbers;
   texts(): Numbers;
 }
 
