@@ -107,6 +107,7 @@ function compileModule(sources, scratch) {
     const object = join(scratch, `${index}.o`);
     // The tests cause faults on purpose, so no traps of the compiler's. Rust's library calls readdir_r.
     const flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-fno-sanitize=all"];
+    if (source.endsWith("frameless.c")) flags.push("-fomit-frame-pointer");
     darwinCompiler([...flags, "-isystem", NODE_HEADERS, "-c", source, "-o", object]);
     return object;
   });

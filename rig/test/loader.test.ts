@@ -1,7 +1,7 @@
 // The loader: a Mach-O module of three linkers, and what it needs of libSystem.
 
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -52,6 +52,13 @@ lldTest("chained fixups and initialiser offsets", () => {
 
 rigTest("the numbers of Darwin's ABI are those of Apple's headers", () => {
   expect(isCurrent()).toBe(true);
+});
+
+rigTest("a stack is unwound through frames of every kind", () => {
+  const { frames } = openModule();
+  const least = frames(0);
+  expect(least).toBe(2);
+  for (const steps of [1, 2, 3, 4, 10]) expect(frames(steps)).toBe(least + 2 * steps);
 });
 
 rigTest("locks, conditions and keys", () => {
@@ -188,6 +195,19 @@ rigTest("what no image is, is refused", () => {
   expect(rig.isMachO("/nonexistent")).toBe(false);
   expect(rig.isMachO(process.execPath)).toBe(false);
   expect(rig.isMachO(MODULES.zig)).toBe(true);
+});
+
+rigTest("damaged files are refused, or mapped, but crash nothing", () => {
+  for (const file of Object.values(MODULES).filter((name) => existsSync(name))) {
+    const folder = mkdtempSync(join(tmpdir(), "rig-"));
+    const program = fileURLToPath(new URL("support/damage.mjs", import.meta.url));
+    const { status, signal, stdout, stderr } = spawnSync(process.execPath, [program, file, folder, "600"], { encoding: "utf8" });
+    rmSync(folder, { recursive: true });
+    expect({ status, signal, stderr }).toEqual({ status: 0, signal: null, stderr: "" });
+    const { refused, accepted } = JSON.parse(stdout) as Record<string, number>;
+    expect(refused).toBeGreaterThan(100);
+    expect(accepted).toBeGreaterThan(100);
+  }
 });
 
 rigTest("a call of what the rig does not have says its name and aborts", () => {

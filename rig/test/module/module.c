@@ -66,6 +66,7 @@ __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_e
   set_number(env, exports, "registrationsInThisEnvironment", count_registrations(env));
   export_kernel(env, exports);
   export_runtime(env, exports);
+  export_unwinding(env, exports);
   return exports;
 }
 

@@ -14,6 +14,7 @@ void set_bigint(napi_env env, napi_value object, const char *name, unsigned long
 void set_text(napi_env env, napi_value object, const char *name, const char *text);
 
 void export_kernel(napi_env env, napi_value exports);
+void export_unwinding(napi_env env, napi_value exports);
 void export_runtime(napi_env env, napi_value exports);
 void add_function(napi_env env, napi_value exports, const char *name, napi_callback function);
 

@@ -63,6 +63,7 @@ export interface Module {
   systemCalls(): Numbers;
   linking(): Numbers;
   texts(): Numbers;
+  frames(steps: number): number;
 }
 
 /** A test that runs where the rig does. */
