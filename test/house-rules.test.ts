@@ -93,10 +93,10 @@ test("trees load no binding", () => {
 
 test("each source opens by saying what it owns", () => {
   for (const file of RUST) expect(read(file), file).toMatch(/^\/\/! /);
-  for (const file of among(/^(src|test|bench|examples)\/.*\.(ts|mjs)$|^scripts\/.*\.mjs$/)) {
+  for (const file of among(/^(src|test|bench|rig|examples)\/.*\.m?(ts|js)$|^scripts\/.*\.mjs$/)) {
     expect(read(file).replace(/^#!.*\n/, ""), file).toMatch(/^\/\/ /);
   }
-  for (const file of among(/^test\/fixtures\/.*\.[ch]$/)) expect(read(file), file).toMatch(/^\/\* /);
+  for (const file of among(/^(test\/fixtures|rig)\/.*\.[ch]$/)) expect(read(file), file).toMatch(/^\/\* /);
 });
 
 test("the columns of a packed row are the same on both sides", () => {
