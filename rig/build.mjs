@@ -3,7 +3,8 @@
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
@@ -34,13 +35,18 @@ export function whyNoRig() {
   return process.platform === "linux" && process.arch === "x64" ? undefined : "needs Linux on x86_64";
 }
 
+/** Where the project's scripts keep Python packages; others may have theirs anywhere that Python looks. */
+const CACHE = process.env["PROC_SAFE_BUILD_CACHE"] ?? join(homedir(), ".cache/proc-safe");
+const PYTHONPATH = [process.env["PYTHONPATH"], join(CACHE, "python")].filter(Boolean).join(delimiter);
+const env = { ...process.env, PYTHONPATH };
+
 let zigFolder;
 
 /** The folder of the Python package `ziglang`, which brings Apple's headers; `undefined` without it. */
 export function findZig() {
   if (zigFolder === undefined) {
     const ask = "import os, ziglang; print(os.path.dirname(ziglang.__file__))";
-    const { status, stdout } = spawnSync("python3", ["-c", ask], { encoding: "utf8" });
+    const { status, stdout } = spawnSync("python3", ["-c", ask], { encoding: "utf8", env });
     zigFolder = status === 0 ? stdout.trim() : null;
   }
   return zigFolder ?? undefined;
@@ -48,7 +54,7 @@ export function findZig() {
 
 /** Runs zig's C compiler for the oldest macOS that the project supports. */
 export function darwinCompiler(words) {
-  execFileSync("python3", [...ZIG, ...DARWIN, ...words], { stdio: "inherit" });
+  execFileSync("python3", [...ZIG, ...DARWIN, ...words], { stdio: "inherit", env });
 }
 
 /** Apple's linker is not free; LLVM's writes the same formats. `undefined` without it. */

@@ -2,14 +2,16 @@
 
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { expect } from "vitest";
 import { isCurrent } from "../abi.mjs";
-import { MODULES } from "../build.mjs";
+import { MODULES, RIG } from "../build.mjs";
 import { lldTest, openModule, rig, rigTest } from "./support/module.ts";
+import type { Module } from "./support/module.ts";
 
 const INDEX = fileURLToPath(new URL("../index.mjs", import.meta.url));
 
@@ -179,9 +181,9 @@ rigTest("install() lets require() load an image, under another platform's name",
   const undo = rig.install({ platform: "darwin", arch: "arm64" });
   try {
     expect([process.platform, process.arch]).toEqual(["darwin", "arm64"]);
-    const module = { exports: {} as Record<string, unknown> };
-    process.dlopen(module, MODULES.zig);
-    expect(module.exports["registrationsInThisEnvironment"]).toBe(1);
+    const module = createRequire(import.meta.url)(MODULES.zig) as Module;
+    expect(module.registrationsInThisEnvironment).toBe(1);
+    expect(createRequire(import.meta.url)(RIG)).toHaveProperty("kernel"); // what is no Mach-O file loads as ever
   } finally {
     undo();
   }
