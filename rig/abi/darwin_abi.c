@@ -164,7 +164,6 @@ static void system_and_threads(void) {
   SIZE(pthread_mutex_t)
   SIZE(pthread_mutexattr_t)
   SIZE(pthread_cond_t)
-  SIZE(pthread_condattr_t)
   SIZE(pthread_attr_t)
   SIZE(pthread_key_t)
   CONSTANT(PTHREAD_MUTEX_NORMAL)

@@ -125,7 +125,6 @@
 #define SIZE_pthread_mutex_t 64
 #define SIZE_pthread_mutexattr_t 16
 #define SIZE_pthread_cond_t 48
-#define SIZE_pthread_condattr_t 16
 #define SIZE_pthread_attr_t 64
 #define SIZE_pthread_key_t 8
 #define DARWIN_PTHREAD_MUTEX_NORMAL 0

@@ -174,6 +174,8 @@ rigTest("lists: newest first, the exited last; what does not fit is left out in 
   expect(list(100)).toEqual([30, 40, 50, 1, 0, 70, 60]);
   expect(list(6)).toEqual([30, 40, 50, 1, 0, 70]);
   expect(list(3)).toEqual([30, 40, 50]);
+  const [ALL, UNKNOWN] = [1, 99];
+  expect([openModule().listBytes(ALL, 4096), openModule().listBytes(ALL, 11), openModule().listBytes(UNKNOWN, 4096)]).toEqual([28, 8, 0]);
   expect(openModule().listPids(3)).toEqual({ count: 0, errno: ENOMEM, pids: [] });
   rig.sim.patch(50, { phase: "exiting" });
   expect(list(100)).toEqual([30, 40, 1, 0, 50, 70, 60]);

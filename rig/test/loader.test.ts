@@ -66,15 +66,17 @@ rigTest("a stack is unwound through frames of every kind", () => {
 rigTest("locks, conditions and keys", () => {
   expect(openModule().locks()).toEqual({
     counter: 80000,
+    kept: 4,
     destroyed: 4,
     recursive: 0,
     trylockIsBusy: 1,
     deadlock: 1,
     timedOut: 1,
+    wokenError: 0,
     neverInitialised: 1,
   });
   expect(openModule().semaphores()).toEqual({ taken: 0, empty: 1, timedOut: 1, takenAgain: 0 });
-  expect(openModule().threads()).toEqual({ idError: 0, hasId: 1, isOnItsStack: 1, nameError: 0 });
+  expect(openModule().threads()).toEqual({ idError: 0, hasId: 1, isOnItsStack: 1, isItself: 1, nameError: 0 });
 });
 
 rigTest("files and folders", () => {

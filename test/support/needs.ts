@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { release } from "node:os";
 import { test } from "vitest";
-import { MODULES, RIG } from "../../rig/build.mjs";
+import { findZig, MODULES, RIG } from "../../rig/build.mjs";
 import { fixturePath } from "./paths.ts";
 
 type Check = () => string | undefined;
@@ -21,7 +21,7 @@ const NEEDS = {
   "pidfs inodes": () => kernelSince(6, 9),
   landlock: () => (runs(fixturePath("confine"), ["true"]) ? undefined : "needs a kernel with Landlock"),
   "x86_64": () => (process.arch === "x64" ? undefined : "needs x86_64: the rig runs macOS's code for it"),
-  zig: () => (existsSync(MODULES.zig) ? undefined : "needs zig, which builds for macOS: pip install ziglang"),
+  zig: () => (findZig() !== undefined && existsSync(MODULES.zig) ? undefined : "needs zig, which builds for macOS: pip install ziglang"),
   rig: () => (existsSync(RIG) ? undefined : "needs rig/build/rig.node: node rig/build.mjs"),
   lld: () => (existsSync(MODULES["lld-chained"]) ? undefined : "needs ld64.lld (lld-22)"),
   "time namespaces": () => unshareKnows("--time"),

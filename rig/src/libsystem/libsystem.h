@@ -31,8 +31,6 @@ int darwin_closedir(DIR *directory);
 /* memory.c */
 void *darwin_mmap(void *address, size_t size, int protection, int flags, int file, off_t offset);
 int darwin_munmap(void *address, size_t size);
-void darwin_memset_pattern4(void *bytes, const void *pattern, size_t size);
-void darwin_memset_pattern8(void *bytes, const void *pattern, size_t size);
 void darwin_memset_pattern16(void *bytes, const void *pattern, size_t size);
 size_t darwin_strlcpy(char *to, const char *from, size_t size);
 size_t darwin_strlcpy_chk(char *to, const char *from, size_t size, size_t room);

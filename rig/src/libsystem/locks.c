@@ -27,7 +27,6 @@ struct darwin_cond {
 _Static_assert(sizeof(darwin_mutex) <= SIZE_pthread_mutex_t, "a mutex fits");
 _Static_assert(sizeof(darwin_cond) <= SIZE_pthread_cond_t, "a condition fits");
 _Static_assert(sizeof(pthread_mutexattr_t) <= SIZE_pthread_mutexattr_t, "mutex attributes fit");
-_Static_assert(sizeof(pthread_condattr_t) <= SIZE_pthread_condattr_t, "condition attributes fit");
 
 static pthread_mutex_t first_use = PTHREAD_MUTEX_INITIALIZER;
 

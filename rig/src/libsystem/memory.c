@@ -17,12 +17,9 @@ void *darwin_mmap(void *address, size_t size, int protection, int flags, int fil
 
 int darwin_munmap(void *address, size_t size) { return darwin_result(munmap(address, size)); }
 
-static void fill(char *bytes, const char *pattern, size_t size, size_t period) {
-  for (size_t i = 0; i < size; i++) bytes[i] = pattern[i % period];
+void darwin_memset_pattern16(void *bytes, const void *pattern, size_t size) {
+  for (size_t i = 0; i < size; i++) ((char *)bytes)[i] = ((const char *)pattern)[i % 16];
 }
-void darwin_memset_pattern4(void *bytes, const void *pattern, size_t size) { fill(bytes, pattern, size, 4); }
-void darwin_memset_pattern8(void *bytes, const void *pattern, size_t size) { fill(bytes, pattern, size, 8); }
-void darwin_memset_pattern16(void *bytes, const void *pattern, size_t size) { fill(bytes, pattern, size, 16); }
 
 size_t darwin_strlcpy(char *to, const char *from, size_t size) {
   size_t length = strlen(from);

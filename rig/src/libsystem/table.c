@@ -14,7 +14,7 @@
 #define OURS(name, function) {"_" #name, (void *)function}
 /* $INODE64 is the variant with 64-bit inode numbers, $NOCANCEL the one that is no cancellation point. */
 #define OURS_INODE64(name, function) {"_" #name "$INODE64", (void *)function}
-#define OURS_NOCANCEL(name, function) OURS(name, function), {"_" #name "$NOCANCEL", (void *)function}
+#define OURS_NOCANCEL(name, function) {"_" #name "$NOCANCEL", (void *)function}
 
 extern void __stack_chk_fail(void), __bzero(void *, size_t);
 extern void *__memcpy_chk(), *__memmove_chk(), *__memset_chk();
@@ -22,17 +22,13 @@ extern void *__memcpy_chk(), *__memmove_chk(), *__memset_chk();
 const darwin_export libsystem_exports[] = {
     /* memory and strings */
     SAME(malloc), SAME(calloc), SAME(realloc), SAME(free), SAME(posix_memalign),
-    SAME(memcpy), SAME(memmove), SAME(memset), SAME(memcmp), SAME(memchr), SAME(bcmp), SAME(bzero), SAME(__bzero),
-    SAME(strlen), SAME(strnlen), SAME(strcmp), SAME(strncmp), SAME(strchr), SAME(strrchr),
-    OURS(strlcpy, darwin_strlcpy),
+    SAME(memcpy), SAME(memmove), SAME(memset), SAME(memcmp), SAME(strlen), SAME(strcmp),
     OURS(mmap, darwin_mmap), OURS(munmap, darwin_munmap),
 
-    /* called by compilers */
+    /* called by compilers, and by the checked forms of Apple's headers */
+    SAME(bcmp), SAME(bzero), SAME(__bzero), OURS(memset_pattern16, darwin_memset_pattern16),
     SAME(__memcpy_chk), SAME(__memmove_chk), SAME(__memset_chk),
-    OURS(__strlcpy_chk, darwin_strlcpy_chk),
-    OURS(memset_pattern4, darwin_memset_pattern4),
-    OURS(memset_pattern8, darwin_memset_pattern8),
-    OURS(memset_pattern16, darwin_memset_pattern16),
+    OURS(strlcpy, darwin_strlcpy), OURS(__strlcpy_chk, darwin_strlcpy_chk),
     SAME(__stack_chk_fail), OURS(__stack_chk_guard, &darwin_stack_guard),
 
     /* errors, process */
@@ -40,15 +36,15 @@ const darwin_export libsystem_exports[] = {
     SAME(abort), SAME(getenv), SAME(pause),
 
     /* files */
-    OURS_NOCANCEL(open, darwin_open), OURS_NOCANCEL(close, darwin_close), OURS_NOCANCEL(read, darwin_read),
-    OURS_NOCANCEL(write, darwin_write), OURS_NOCANCEL(writev, darwin_writev),
+    OURS(open, darwin_open), OURS(read, darwin_read), OURS(write, darwin_write), OURS(writev, darwin_writev),
+    OURS(close, darwin_close), OURS_NOCANCEL(close, darwin_close),
     OURS_INODE64(fstat, darwin_fstat), OURS(getcwd, darwin_getcwd),
     OURS_INODE64(opendir, darwin_opendir), OURS_INODE64(readdir_r, darwin_readdir_r), OURS(closedir, darwin_closedir),
     SAME(dirfd),
 
     /* time, system */
     OURS(clock_gettime, darwin_clock_gettime), OURS(mach_absolute_time, darwin_uptime_nanoseconds),
-    OURS_NOCANCEL(nanosleep, darwin_nanosleep), OURS(sysconf, darwin_sysconf),
+    OURS(nanosleep, darwin_nanosleep), OURS(sysconf, darwin_sysconf),
     OURS(CCRandomGenerateBytes, darwin_random_bytes),
 
     /* locks */
@@ -58,15 +54,14 @@ const darwin_export libsystem_exports[] = {
     SAME(pthread_mutexattr_init), SAME(pthread_mutexattr_destroy), OURS(pthread_mutexattr_settype, darwin_mutexattr_settype),
     OURS(pthread_cond_init, darwin_cond_init), OURS(pthread_cond_destroy, darwin_cond_destroy),
     OURS(pthread_cond_signal, darwin_cond_signal), OURS(pthread_cond_broadcast, darwin_cond_broadcast),
-    OURS_NOCANCEL(pthread_cond_wait, darwin_cond_wait), OURS_NOCANCEL(pthread_cond_timedwait, darwin_cond_timedwait),
+    OURS(pthread_cond_wait, darwin_cond_wait), OURS(pthread_cond_timedwait, darwin_cond_timedwait),
     OURS(pthread_cond_timedwait_relative_np, darwin_cond_timedwait_relative),
-    SAME(pthread_condattr_init), SAME(pthread_condattr_destroy),
     OURS(dispatch_semaphore_create, darwin_semaphore_create), OURS(dispatch_semaphore_signal, darwin_semaphore_signal),
     OURS(dispatch_semaphore_wait, darwin_semaphore_wait), OURS(dispatch_time, darwin_dispatch_time),
     OURS(dispatch_release, darwin_release),
 
     /* threads */
-    OURS(pthread_create, darwin_pthread_create), OURS_NOCANCEL(pthread_join, darwin_pthread_join),
+    OURS(pthread_create, darwin_pthread_create), OURS(pthread_join, darwin_pthread_join),
     OURS(pthread_detach, darwin_pthread_detach),
     SAME(pthread_attr_init), SAME(pthread_attr_destroy), OURS(pthread_attr_setstacksize, darwin_attr_setstacksize),
     SAME(pthread_self), SAME(pthread_equal), SAME(sched_yield),
@@ -83,9 +78,9 @@ const darwin_export libsystem_exports[] = {
 
     /* unwinding, with frames that unwind.c registered */
     SAME(_Unwind_Backtrace), SAME(_Unwind_RaiseException), SAME(_Unwind_Resume), SAME(_Unwind_DeleteException),
-    SAME(_Unwind_GetIP), SAME(_Unwind_GetIPInfo), SAME(_Unwind_SetIP), SAME(_Unwind_SetGR), SAME(_Unwind_GetCFA),
+    SAME(_Unwind_GetIP), SAME(_Unwind_GetIPInfo), SAME(_Unwind_SetIP), SAME(_Unwind_SetGR),
     SAME(_Unwind_GetLanguageSpecificData), SAME(_Unwind_GetRegionStart),
-    SAME(_Unwind_GetTextRelBase), SAME(_Unwind_GetDataRelBase), SAME(_Unwind_FindEnclosingFunction),
+    SAME(_Unwind_GetTextRelBase), SAME(_Unwind_GetDataRelBase),
     {NULL, NULL},
 };
 

@@ -36,6 +36,14 @@ static napi_value list_pids(napi_env env, napi_callback_info info) {
   return object;
 }
 
+/* listBytes(type, bytes): what proc_listpids gives, which counts bytes */
+static napi_value list_bytes(napi_env env, napi_callback_info info) {
+  long long arguments[MOST_ARGUMENTS];
+  read_numbers(env, info, arguments);
+  int pids[1024];
+  return make_number(env, proc_listpids((uint32_t)arguments[0], 0, pids, (int)arguments[1]));
+}
+
 /* estimate(): { count, errno } */
 static napi_value estimate(napi_env env, napi_callback_info info) {
   (void)info;
@@ -223,6 +231,7 @@ static napi_value read_ids(napi_env env, napi_callback_info info) {
 
 void export_kernel(napi_env env, napi_value exports) {
   add_function(env, exports, "listPids", list_pids);
+  add_function(env, exports, "listBytes", list_bytes);
   add_function(env, exports, "estimate", estimate);
   add_function(env, exports, "pidinfo", pidinfo);
   add_function(env, exports, "record", read_record);

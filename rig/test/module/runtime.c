@@ -125,7 +125,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, recursive = PTHREAD_RE
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static int counter, finished;
 static pthread_key_t key;
-static int destroyed;
+static int destroyed, kept;
 
 static void destroy(void *value) { __atomic_fetch_add((int *)value, 1, __ATOMIC_SEQ_CST); }
 
@@ -138,6 +138,7 @@ static void *work(void *unused) {
     pthread_mutex_unlock(&mutex);
   }
   pthread_mutex_lock(&mutex);
+  kept += pthread_getspecific(key) == &destroyed;
   finished++;
   pthread_cond_broadcast(&cond);
   pthread_mutex_unlock(&mutex);
@@ -147,7 +148,7 @@ static void *work(void *unused) {
 static void run_workers(void) {
   pthread_t threads[WORKERS];
   pthread_attr_t attributes;
-  counter = finished = destroyed = 0;
+  counter = finished = destroyed = kept = 0;
   pthread_key_create(&key, destroy);
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 65536);
@@ -182,11 +183,40 @@ static int wait_in_vain(void) {
   return error;
 }
 
+/* A condition that is made, not initialised by the compiler, and whose waiter one thread wakes. */
+static pthread_cond_t made;
+static int woken;
+
+static void *wake(void *unused) {
+  pthread_mutex_lock(&mutex);
+  woken = 1;
+  pthread_cond_signal(&made);
+  pthread_mutex_unlock(&mutex);
+  return unused;
+}
+
+static int wait_for_one(void) {
+  pthread_t thread;
+  struct timespec deadline;
+  clock_gettime(CLOCK_REALTIME, &deadline);
+  deadline.tv_sec += 60;
+  pthread_cond_init(&made, NULL);
+  woken = 0;
+  pthread_mutex_lock(&mutex);
+  pthread_create(&thread, NULL, wake, NULL);
+  int error = 0;
+  while (!woken && error == 0) error = pthread_cond_timedwait(&made, &mutex, &deadline);
+  pthread_mutex_unlock(&mutex);
+  pthread_join(thread, NULL);
+  return error + pthread_cond_destroy(&made);
+}
+
 static napi_value locks(napi_env env, napi_callback_info info) {
   (void)info;
   napi_value o = make_object(env);
   run_workers();
   set_number(env, o, "counter", counter);
+  set_number(env, o, "kept", kept);
   set_number(env, o, "destroyed", destroyed);
   pthread_mutex_lock(&recursive);
   set_number(env, o, "recursive", pthread_mutex_lock(&recursive));
@@ -197,6 +227,7 @@ static napi_value locks(napi_env env, napi_callback_info info) {
   pthread_mutex_unlock(&mutex);
   set_number(env, o, "deadlock", errorcheck_deadlock() == EDEADLK);
   set_number(env, o, "timedOut", wait_in_vain() == ETIMEDOUT);
+  set_number(env, o, "wokenError", wait_for_one());
   pthread_mutex_t never = {0};
   set_number(env, o, "neverInitialised", pthread_mutex_lock(&never) == EINVAL);
   return o;
@@ -226,6 +257,7 @@ static napi_value threads(napi_env env, napi_callback_info info) {
   char *top = pthread_get_stackaddr_np(pthread_self());
   size_t size = pthread_get_stacksize_np(pthread_self());
   set_number(env, o, "isOnItsStack", &here < top && &here >= top - size);
+  set_number(env, o, "isItself", pthread_equal(pthread_self(), pthread_self()) != 0);
   set_number(env, o, "nameError", pthread_setname_np("a name of more than fifteen letters"));
   return o;
 }

@@ -41,6 +41,7 @@ type Numbers = Record<string, number | string>;
 export interface Module {
   readonly registrationsInThisEnvironment: number;
   listPids(bytes: number): { count: number; errno: number; pids: number[] };
+  listBytes(type: number, bytes: number): number;
   estimate(): { count: number; errno: number };
   pidinfo(pid: number, flavor: number, argument: number, size: number): Answer;
   record(pid: number, size: number): Answer;
