@@ -54,6 +54,10 @@ export function isCurrent() {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (findZig() === undefined) {
+    process.stderr.write("needs zig: pip install ziglang\n");
+    process.exit(1);
+  }
   if (!process.argv.includes("--check")) {
     writeFileSync(HEADER, generateHeader());
   } else if (!isCurrent()) {
