@@ -27,18 +27,20 @@ __attribute__((constructor)) static void initialise(int argc, char **argv, char 
 
 static int target = 7;
 static int *const pointer_to_target = &target; /* a rebase in read-only data */
-static void *const pointers_to_calloc[] = {(void *)calloc, (char *)calloc + 16}; /* binds, one with an addend */
+/* Binds; a small addend and a large one are written differently. */
+static void *const pointers_to_calloc[] = {(void *)calloc, (char *)calloc + 16, (char *)calloc + 70000};
 extern int rig_test_weak(void) __attribute__((weak_import));
 extern int rig_test_unknown(int);
 
 static napi_value loading(napi_env env, napi_callback_info info) {
   (void)info;
   napi_value o = make_object(env);
-  const volatile void *const *pointers = (const volatile void *const *)pointers_to_calloc;
+  char *const volatile *pointers = (char *const volatile *)pointers_to_calloc; /* read, not computed by the compiler */
   set_number(env, o, "initialised", initialised);
   set_number(env, o, "initialiserArguments", initialiser_arguments);
   set_number(env, o, "rebased", **(int *const volatile *)&pointer_to_target);
-  set_number(env, o, "addend", (char *)pointers[1] - (char *)pointers[0]);
+  set_number(env, o, "smallAddend", pointers[1] - pointers[0]);
+  set_number(env, o, "largeAddend", pointers[2] - pointers[0]);
   set_number(env, o, "weakIsNull", &rig_test_weak == NULL);
   return o;
 }
