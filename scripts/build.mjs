@@ -1,7 +1,7 @@
 // Builds what is stale: dist/ from TypeScript, prebuilds/ from Rust. `--native` builds only the
 // latter. A second run does no work beyond looking.
 
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { localProgram, ROOT, run } from "./run.mjs";
@@ -26,7 +26,10 @@ function libraryName() {
 
 /** Writing into a binary that a process has loaded crashes it; a rename does not. */
 export function installBinary(from, to) {
-  if (sameBytes(from, to)) return;
+  if (sameBytes(from, to)) {
+    utimesSync(to, new Date(), new Date()); // it is as new as its sources
+    return;
+  }
   mkdirSync(join(ROOT, "prebuilds"), { recursive: true });
   const temporary = `${to}.${process.pid}`;
   copyFileSync(from, temporary);

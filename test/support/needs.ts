@@ -1,18 +1,23 @@
 // What a test needs of the machine. An unmet need skips the test and says why. Under
 // PROC_SAFE_NATIVE=require it fails the test, unless it is a newer kernel, the host's own pid namespace or
-// another processor, which nobody can supply, or LLVM's linker, which not every distribution has.
+// another processor, which nobody can supply. What only builds and runs other systems' binaries fails under
+// PROC_SAFE_CROSS=require.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { release } from "node:os";
+import { join } from "node:path";
 import { test } from "vitest";
 import { findZig, MODULES, RIG } from "../../rig/build.mjs";
-import { fixturePath } from "./paths.ts";
+import { fixturePath, ROOT } from "./paths.ts";
+
+/** Tests in the rig change process.platform. */
+const HOST = process.platform;
 
 type Check = () => string | undefined;
 
 const NEEDS = {
-  linux: () => (process.platform === "linux" ? undefined : "needs Linux"),
+  linux: () => (HOST === "linux" ? undefined : "needs Linux"),
   root: () => (process.getuid?.() === 0 ? undefined : "needs root: it makes namespaces or other users' processes"),
   "kernel threads": () =>
     readFileSync("/proc/2/stat", "latin1").startsWith("2 (kthreadd)") ? undefined : "needs a host, not a container",
@@ -24,12 +29,16 @@ const NEEDS = {
   zig: () => (findZig() !== undefined && existsSync(MODULES.zig) ? undefined : "needs zig, which builds for macOS: pip install ziglang"),
   rig: () => (existsSync(RIG) ? undefined : "needs rig/build/rig.node: node rig/build.mjs"),
   lld: () => (existsSync(MODULES["lld-chained"]) ? undefined : "needs ld64.lld (lld-22)"),
+  "darwin-x64": () => freshBinary("darwin-x64"),
   "time namespaces": () => unshareKnows("--time"),
 } satisfies Record<string, Check>;
 
 export type Need = keyof typeof NEEDS;
 
-const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespace", "pidfs inodes", "landlock", "x86_64", "lld"];
+const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespace", "pidfs inodes", "landlock", "x86_64"];
+/** LLVM's linker is in no list of what must be installed: not every distribution has it. */
+const OF_OTHER_SYSTEMS: readonly Need[] = ["zig", "rig", "darwin-x64"];
+const NEVER_REQUIRED: readonly Need[] = [...OF_THE_MACHINE, "lld"];
 
 /** A test that runs where its needs are met. */
 export function nativeTest(name: string, needs: readonly Need[], body: () => void | Promise<void>): void {
@@ -37,12 +46,21 @@ export function nativeTest(name: string, needs: readonly Need[], body: () => voi
   const reason = missing && NEEDS[missing]();
   test(name, async (context) => {
     if (missing === undefined || reason === undefined) return body();
-    const required = process.env["PROC_SAFE_NATIVE"] === "require" && process.platform === "linux";
-    if (required && !OF_THE_MACHINE.includes(missing)) {
-      throw new Error(`PROC_SAFE_NATIVE=require lets no native test skip: ${reason}`);
+    const variable = OF_OTHER_SYSTEMS.includes(missing) ? "PROC_SAFE_CROSS" : "PROC_SAFE_NATIVE";
+    if (process.env[variable] === "require" && HOST === "linux" && !NEVER_REQUIRED.includes(missing)) {
+      throw new Error(`${variable}=require lets no such test skip: ${reason}`);
     }
     context.skip(reason);
   });
+}
+
+/** A binary that is older than its sources shows what they were. */
+function freshBinary(name: string): string | undefined {
+  const native = join(ROOT, "native");
+  const files = readdirSync(native, { recursive: true, encoding: "utf8" }).filter((path) => /src|shim|build\.rs$/.test(path));
+  const sources = files.map((path) => statSync(join(native, path)).mtimeMs);
+  const built = statSync(join(ROOT, `prebuilds/${name}.node`), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return built > Math.max(...sources) ? undefined : `needs prebuilds/${name}.node of these sources: node scripts/cross.mjs ${name}`;
 }
 
 function kernelSince(major: number, minor: number): string | undefined {
