@@ -28,7 +28,6 @@ const LLD_FLAGS = {
 };
 
 const ZIG = ["-m", "ziglang"];
-const DARWIN = ["cc", "-target", "x86_64-macos.11.0"];
 
 /** Why the rig cannot run here; `undefined` if it can. */
 export function whyNoRig() {
@@ -53,8 +52,8 @@ export function findZig() {
 }
 
 /** Runs zig's C compiler for the oldest macOS that the project supports. */
-export function darwinCompiler(words) {
-  execFileSync("python3", [...ZIG, ...DARWIN, ...words], { stdio: "inherit", env });
+export function darwinCompiler(words, machine = "x86_64") {
+  execFileSync("python3", [...ZIG, "cc", "-target", `${machine}-macos.11.0`, ...words], { stdio: "inherit", env });
 }
 
 /** Apple's linker is not free; LLVM's writes the same formats. `undefined` without it. */

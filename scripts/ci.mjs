@@ -8,16 +8,20 @@ import { join } from "node:path";
 import { ROOT } from "./run.mjs";
 
 const scratch = mkdtempSync(join(tmpdir(), "proc-safe-ci-"));
-const env = { ...process.env, PROC_SAFE_NATIVE: "require", FORCE_COLOR: "0" };
+const env = { ...process.env, PROC_SAFE_NATIVE: "require", PROC_SAFE_CROSS: "require", FORCE_COLOR: "0" };
 const VITEST = "node_modules/vitest/vitest.mjs";
 const total = { passed: 0, failed: 0, skipped: 0 };
 
 step("./dev list", ["./dev", "list"]);
+step("binaries for macOS", ["node", "scripts/cross.mjs", "--install-tools"]);
+step("lints of what only macOS compiles", ["node", "scripts/cross.mjs", "--lint", "darwin-x64"]);
 step("./dev test", ["./dev", "test"]);
 step("./dev check", ["./dev", "check"]);
-step("random worlds", ["cargo", "test", "--release", "--locked", "-p", "proc-safe-core", "--test", "linux_model"], {
-  PROC_SAFE_MODEL_CASES: "400000",
-});
+for (const model of ["linux_model", "darwin_model"]) {
+  const words = ["test", "--release", "--locked", "-p", "proc-safe-core", "--test", model];
+  step(`random worlds: ${model}`, ["cargo", ...words], { PROC_SAFE_MODEL_CASES: "400000" });
+}
+step("one child from running to gone", ["node", "scripts/linux-census-proof.mjs"]);
 vitest("200,000 rows beside recyclers and executions", ["node"], ["test/recycle.test.ts", "test/inspect.test.ts"], { PROC_SAFE_ROWS: "200000" });
 for (const version of [22, 24, 26]) vitest(`Node ${version}`, ["npx", "-y", "-p", `node@${version}`, "node"], []);
 

@@ -25,7 +25,7 @@ test("list prints a row a process", () => {
   const { status, out, err } = cli(["list"]);
   const [head, ...lines] = out.trimEnd().split("\n");
   expect([status, err]).toEqual([0, ""]);
-  expect(head).toMatch(/^ *PID +PPID +PGID +SID +UID +OWNER +STATE +STARTED +NAME$/);
+  expect(head).toMatch(/^ *PID +PPID +PGID +(SID +)?UID +OWNER +STATE +STARTED +NAME$/);
   const own = lines.find((line) => line.trimStart().startsWith(`${process.pid} `));
   expect(own).toMatch(new RegExp(`^ *${process.pid} +${process.ppid} .* same +running +\\d{4}-\\d\\d-\\d\\d `));
 });

@@ -476,16 +476,16 @@ rigTest("Workers take censuses while processes exit and change hands", async (at
   `;
   const urls = { rig: new URL("../rig/index.mjs", import.meta.url).href, api: new URL("../dist/index.js", import.meta.url).href };
   const url = new URL(`data:text/javascript,${encodeURIComponent(code)}`);
-  let running = 4;
-  const workers = Array.from({ length: running }, () => {
+  const running = { workers: 4 };
+  const workers = Array.from({ length: running.workers }, () => {
     const worker = new Worker(url, { workerData: urls });
     return new Promise<void>((resolve, reject) => {
       worker.on("message", () => resolve());
       worker.on("error", reject);
-    }).finally(() => running--);
+    }).finally(() => running.workers--);
   });
   let birth = 100;
-  while (running > 0) {
+  while (running.workers > 0) {
     at.rig.sim.remove(PID);
     at.rig.sim.add({ ...SUBJECT, uniqueid: 1_000 + birth, pgid: birth, startUsec: birth, phase: birth % 3 === 0 ? "exiting" : "live" });
     birth = birth === 900_000 ? 100 : birth + 1;

@@ -1,12 +1,15 @@
 // The census on real processes.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { listProcesses, readProcessIdentity } from "proc-safe";
 import type { ProcessSnapshot } from "proc-safe";
 import { start, whileHeld } from "./support/fixture.ts";
 import { nativeTest } from "./support/needs.ts";
+import { FIXTURES, fixturePath, ROOT } from "./support/paths.ts";
+import { darwinCompiler } from "../rig/build.mjs";
 
 function rowOf(pid: number): ProcessSnapshot {
   const [row, ...more] = listProcesses({ pids: [pid] });
@@ -257,5 +260,39 @@ nativeTest("under churn no row names a parent that has no row", ["linux"], async
     }
   } finally {
     await churn.end();
+  }
+});
+
+function proof(script: string): { stages: Record<string, unknown>[]; total: Record<string, unknown>; status: number | null } {
+  const { stdout, stderr, status } = spawnSync(process.execPath, [join(ROOT, script)], { encoding: "utf8" });
+  expect(stderr).toBe("");
+  const lines = stdout.trim().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { stages: lines.slice(0, -1), total: lines.at(-1) ?? {}, status };
+}
+
+for (const [system, needs] of [["linux", ["linux", "root"]], ["darwin", ["darwin"]]] as const) {
+  nativeTest(`a child from running to gone, on the main thread and in a Worker: ${system}`, needs, () => {
+    const { stages, total, status } = proof(`scripts/${system}-census-proof.mjs`);
+    expect(stages.filter((stage) => "error" in stage)).toEqual([]);
+    expect([total["passed"], total["failed"], status]).toEqual([10, 0, 0]);
+  });
+}
+
+nativeTest("a proof of stages that are not there is none", ["linux"], () => {
+  const core = new URL("../scripts/census-proof.mjs", import.meta.url).href;
+  const fixture = join(ROOT, "test/support/lying-fixture.sh");
+  const script = `import { proveCensus } from "${core}"; await proveCensus(${JSON.stringify(fixture)});`;
+  const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
+  const total = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as Record<string, unknown>;
+  expect([total["passed"], total["failed"], status]).toEqual([2, 8, 1]);
+});
+
+nativeTest("the programs for a Mac compile against Apple's headers", ["linux", "zig"], () => {
+  for (const name of ["darwin-stages", "darwin-probe"]) {
+    for (const machine of ["x86_64", "aarch64"] as const) {
+      const program = fixturePath(`${name}-${machine}`);
+      darwinCompiler(["-O1", "-Wall", "-Wextra", "-Werror", "-o", program, join(FIXTURES, `${name}.c`)], machine);
+      expect(readFileSync(program).readUInt32LE(0)).toBe(0xfeedfacf);
+    }
   }
 });

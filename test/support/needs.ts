@@ -18,6 +18,7 @@ type Check = () => string | undefined;
 
 const NEEDS = {
   linux: () => (HOST === "linux" ? undefined : "needs Linux"),
+  darwin: () => (HOST === "darwin" ? undefined : "needs macOS; elsewhere there is the rig"),
   root: () => (process.getuid?.() === 0 ? undefined : "needs root: it makes namespaces or other users' processes"),
   "kernel threads": () =>
     readFileSync("/proc/2/stat", "latin1").startsWith("2 (kthreadd)") ? undefined : "needs a host, not a container",
@@ -38,7 +39,8 @@ export type Need = keyof typeof NEEDS;
 const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespace", "pidfs inodes", "landlock", "x86_64"];
 /** LLVM's linker is in no list of what must be installed: not every distribution has it. */
 const OF_OTHER_SYSTEMS: readonly Need[] = ["zig", "rig", "darwin-x64"];
-const NEVER_REQUIRED: readonly Need[] = [...OF_THE_MACHINE, "lld"];
+const NEVER_REQUIRED: readonly Need[] = [...OF_THE_MACHINE, "linux", "darwin", "lld"];
+const SUPPORTED: readonly string[] = ["linux", "darwin"];
 
 /** A test that runs where its needs are met. */
 export function nativeTest(name: string, needs: readonly Need[], body: () => void | Promise<void>): void {
@@ -47,7 +49,7 @@ export function nativeTest(name: string, needs: readonly Need[], body: () => voi
   test(name, async (context) => {
     if (missing === undefined || reason === undefined) return body();
     const variable = OF_OTHER_SYSTEMS.includes(missing) ? "PROC_SAFE_CROSS" : "PROC_SAFE_NATIVE";
-    if (process.env[variable] === "require" && HOST === "linux" && !NEVER_REQUIRED.includes(missing)) {
+    if (process.env[variable] === "require" && SUPPORTED.includes(HOST) && !NEVER_REQUIRED.includes(missing)) {
       throw new Error(`${variable}=require lets no such test skip: ${reason}`);
     }
     context.skip(reason);
