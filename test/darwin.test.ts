@@ -13,6 +13,7 @@ type Package = typeof import("proc-safe");
 type Rig = typeof import("../rig/index.mjs");
 
 const ME = 501;
+const OWN_PID = 99_000;
 const PID = 300;
 const RECORD = 14;
 const [UNIQUE, SHORT, BSD] = [17, 13, 3];
@@ -33,14 +34,15 @@ function rigTest(name: string, body: (at: { api: Package; rig: Rig }) => void | 
   nativeTest(name, ["linux", "x86_64", "rig", "darwin-x64"], async () => body(await open()));
 }
 
-afterEach(() => loaded?.rig.sim.set([]));
+afterEach(() => loaded?.rig.sim.set([])); // also lets go of whatever waits
 
+const CALLER: Config = { uid: ME, selfPid: OWN_PID };
 const KERNEL_TASK: SimProcess = { pid: 0, ppid: 0, pgid: 0, uid: 0, comm: "kernel_task", uniqueid: 0, startSec: 1_000 };
 const LAUNCHD: SimProcess = { pid: 1, ppid: 0, pgid: 1, uid: 0, comm: "launchd", uniqueid: 1, startSec: 1_001 };
-const SELF: SimProcess = { pid: process.pid, ppid: 1, pgid: process.pid, uid: ME, comm: "node", uniqueid: 50, startSec: 2_000 };
+const SELF: SimProcess = { pid: OWN_PID, ppid: 1, pgid: OWN_PID, uid: ME, comm: "node", uniqueid: 50, startSec: 2_000 };
 const SUBJECT: SimProcess = {
   pid: PID,
-  ppid: process.pid,
+  ppid: OWN_PID,
   pgid: 77,
   uid: ME,
   comm: "subject",
@@ -57,7 +59,7 @@ interface Extra {
 
 function world({ rig }: { rig: Rig }, changes: Changes = {}, { hooks = [], config = {}, others = [] }: Extra = {}): void {
   const processes = [KERNEL_TASK, LAUNCHD, SELF, { ...SUBJECT, ...changes }, ...others];
-  rig.sim.set({ config: { uid: ME, ...config }, processes, hooks });
+  rig.sim.set({ config: { ...CALLER, ...config }, processes, hooks });
 }
 
 function rowOf({ api }: { api: Package }, pid = PID): ProcessSnapshot | undefined {
@@ -67,7 +69,7 @@ function rowOf({ api }: { api: Package }, pid = PID): ProcessSnapshot | undefine
 
 const identity = (changes: Partial<ProcessIdentity> = {}): Partial<ProcessIdentity> => ({
   pid: PID,
-  parentPid: process.pid,
+  parentPid: OWN_PID,
   startTimeMicros: 3_000_123_456,
   startTimeResolutionMicros: 1,
   uniqueId: "60",
@@ -75,7 +77,7 @@ const identity = (changes: Partial<ProcessIdentity> = {}): Partial<ProcessIdenti
   ...changes,
 });
 
-const WHOLE = { pid: PID, owner: "same", parentPid: process.pid, processGroupId: 77, uid: ME, name: "subject" } as const;
+const WHOLE = { pid: PID, owner: "same", parentPid: OWN_PID, processGroupId: 77, uid: ME, name: "subject" } as const;
 const BARE = { pid: PID, owner: "unknown" };
 
 function caught(call: () => unknown): { code?: string; details?: Record<string, unknown> } {
@@ -105,7 +107,7 @@ rigTest("the binary asks for nothing that the rig lacks, and stays", ({ api, rig
 rigTest("a full census has kernel_task, launchd, the caller and everyone, in order", (at) => {
   world(at);
   const rows = at.api.listProcesses();
-  expect(rows.map((row) => row.pid)).toEqual([0, 1, PID, process.pid].sort((a, b) => a - b));
+  expect(rows.map((row) => row.pid)).toEqual([0, 1, PID, OWN_PID].sort((a, b) => a - b));
   expect(rows[0]).toMatchObject({ pid: 0, processGroupId: 0, parentPid: 0, owner: "different", identity: { uniqueId: "0" } });
   expect(Object.isFrozen(rows) && rows.every((row) => Object.isFrozen(row))).toBe(true);
   expect(structuredClone(rows)).toEqual(rows);
@@ -145,7 +147,7 @@ rigTest("ESRCH and SZOMB: a zombie, which is not exiting", (at) => {
   for (const uid of [ME, 0]) {
     world(at, { phase: "zombie", stat: 5, uid });
     const row = rowOf(at);
-    expect(row).toMatchObject({ uid, parentPid: process.pid, processGroupId: 77, state: "zombie" });
+    expect(row).toMatchObject({ uid, parentPid: OWN_PID, processGroupId: 77, state: "zombie" });
     expect("exiting" in (row ?? {})).toBe(false);
     expect(row?.identity).toMatchObject(identity({ exited: true }));
     expect(at.api.readProcessIdentity(PID)).toMatchObject(identity({ exited: true }));
@@ -241,9 +243,9 @@ rigTest("a birth that is refused takes the identity and nothing else", (at) => {
 rigTest("the parent is the real one under a debugger, also after death", (at) => {
   for (const phase of ["live", "exiting", "zombie"] as const) {
     const flag = phase === "live" ? 0x4804 : undefined;
-    world(at, { phase, ppid: 1, oppid: process.pid, ...(flag !== undefined && { flag }) });
-    expect(rowOf(at)?.parentPid, phase).toBe(process.pid);
-    expect(at.api.readProcessIdentity(PID)?.parentPid).toBe(process.pid);
+    world(at, { phase, ppid: 1, oppid: OWN_PID, ...(flag !== undefined && { flag }) });
+    expect(rowOf(at)?.parentPid, phase).toBe(OWN_PID);
+    expect(at.api.readProcessIdentity(PID)?.parentPid).toBe(OWN_PID);
     expect(at.rig.sim.log().filter((entry) => entry.pid === PID && entry.fn !== "kill").length / 2).toBeLessThanOrEqual(5);
   }
 });
@@ -305,7 +307,7 @@ rigTest("the pid changes hands after any call: the row is its holder's", (at) =>
         expect(row, what).toMatchObject(
           mine
             ? { parentPid: 1, processGroupId: 88, uid: then.uid, identity: { startTimeMicros: 4_000_000_005, parentPid: 1 } }
-            : { parentPid: process.pid, processGroupId: 77, uid: start.uid, identity: identity({ exited: start.phase === "zombie" }) },
+            : { parentPid: OWN_PID, processGroupId: 77, uid: start.uid, identity: identity({ exited: start.phase === "zombie" }) },
         );
         expect(row?.identity?.uniqueId === "60", what).toBe(!mine);
         expect(row?.state === "zombie", what).toBe((mine ? then : start).phase === "zombie");
@@ -320,7 +322,7 @@ rigTest("it begins to exit or dies after any call: the row is whole", (at) => {
       for (const moment of MOMENTS) {
         world(at, { uid }, { hooks: [{ ...moment, set }] });
         const { exited: _, ...alive } = identity();
-        expect(rowOf(at)).toMatchObject({ parentPid: process.pid, processGroupId: 77, uid, identity: alive });
+        expect(rowOf(at)).toMatchObject({ parentPid: OWN_PID, processGroupId: 77, uid, identity: alive });
       }
     }
   }
@@ -355,7 +357,7 @@ rigTest("random changes between any two calls give no row of two processes", (at
         { ...moment, set: { phase: pick(["exiting", "zombie"] as const) } },
       ]);
     });
-    at.rig.sim.set({ config: { uid: ME }, processes: [KERNEL_TASK, LAUNCHD, SELF, ...others], hooks });
+    at.rig.sim.set({ config: CALLER, processes: [KERNEL_TASK, LAUNCHD, SELF, ...others], hooks });
     const rows = random(2) === 0 ? at.api.listProcesses() : at.api.listProcesses({ pids });
     for (const row of rows.filter((one) => pids.includes(one.pid))) {
       if (row.name === undefined) {
@@ -374,11 +376,11 @@ rigTest("random changes between any two calls give no row of two processes", (at
 // The list.
 
 rigTest("a list without kernel_task is cut, one without the caller is not ours", (at) => {
-  at.rig.sim.set({ config: { uid: ME }, processes: [{ ...KERNEL_TASK, listed: false }, LAUNCHD, SELF] });
+  at.rig.sim.set({ config: CALLER, processes: [{ ...KERNEL_TASK, listed: false }, LAUNCHD, SELF] });
   expect(caught(() => at.api.listProcesses())).toMatchObject({ code: "incomplete", details: { reason: "cut-short" } });
   const lists = at.rig.sim.log().filter((entry) => entry.fn === "proc_listpids" && entry.size > 0);
   expect(lists).toHaveLength(8);
-  at.rig.sim.set({ config: { uid: ME }, processes: [KERNEL_TASK, LAUNCHD, { ...SELF, listed: false }] });
+  at.rig.sim.set({ config: CALLER, processes: [KERNEL_TASK, LAUNCHD, { ...SELF, listed: false }] });
   expect(caught(() => at.api.listProcesses())).toMatchObject({ code: "incomplete", details: { reason: "own-pid-missing" } });
 });
 
@@ -402,7 +404,7 @@ rigTest("a sandbox that refuses everybody else leaves bare rows", (at) => {
   world(at, {}, { config: { denyPidinfo: "EPERM" } });
   const rows = at.api.listProcesses();
   expect(rows.find((row) => row.pid === PID)).toEqual(BARE);
-  expect(rows.find((row) => row.pid === process.pid)?.owner).toBe("same");
+  expect(rows.find((row) => row.pid === OWN_PID)?.owner).toBe("same");
 });
 
 rigTest("2,000 and 20,000 processes", (at) => {
@@ -411,7 +413,7 @@ rigTest("2,000 and 20,000 processes", (at) => {
       { length: count },
       (_, index): SimProcess => ({
         pid: 1_000 + index,
-        ppid: index % 7 === 0 ? process.pid : 1,
+        ppid: index % 7 === 0 ? OWN_PID : 1,
         pgid: 1_000 + index,
         uid: index % 2 === 0 ? ME : 0,
         comm: `p${index}`,
@@ -446,7 +448,7 @@ rigTest("a record that exec holds ends with timeoutMs, and leaves two helpers at
   expect(caught(() => at.api.listProcesses({ timeoutMs: 600_000 })).code).toBe("timeout");
   expect(Number(process.hrtime.bigint() - before) / 1e6).toBeLessThan(300_000);
   // Our own processes need no record.
-  expect(at.api.listProcesses({ pids: [process.pid], timeoutMs: 600_000 })).toHaveLength(1);
+  expect(at.api.listProcesses({ pids: [OWN_PID], timeoutMs: 600_000 })).toHaveLength(1);
   at.rig.sim.patch(PID, { transit: false });
   const end = Date.now() + 60_000;
   while (caught(() => at.api.listProcesses({ timeoutMs: 600_000 })).code === "timeout") {
@@ -502,7 +504,7 @@ rigTest("identities, ancestors and trees go by unique ids", (at) => {
   world(at, {}, { others: [child] });
   const saved = at.api.readProcessIdentity(PID);
   expect(at.api.inspectIdentity(saved as ProcessIdentity)).toBe("live");
-  expect(at.api.readProcessAncestry(301)?.chain.map((one) => one.pid)).toEqual([301, PID, process.pid, 1]);
+  expect(at.api.readProcessAncestry(301)?.chain.map((one) => one.pid)).toEqual([301, PID, OWN_PID, 1]);
   at.rig.sim.patch(PID, { phase: "exiting" });
   expect(at.api.inspectIdentity(saved as ProcessIdentity)).toBe("live");
   at.rig.sim.patch(PID, { phase: "zombie", stat: 5 });
