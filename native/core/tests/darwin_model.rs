@@ -329,6 +329,13 @@ fn an_embryo_keeps_what_libproc_says_of_it() {
     let model = Model::new(world);
     assert_eq!(row(&model, PID), Some(without_identity(expected(&process))));
     assert_eq!(identity(&model, PID), Err(Error::Unstable { pid: PID }));
+    // A row has a moment for it too.
+    let model = Model::scripted(foreign_world(Phase::Embryo), |world, number, _| {
+        if number == 4 {
+            world.enter_phase(PID, Phase::Live);
+        }
+    });
+    assert_eq!(row(&model, PID), Some(expected(&model.world().processes[&PID])));
     // A single read waits for its birth.
     let model = Model::scripted(foreign_world(Phase::Embryo), |world, number, _| {
         if number == 9 {
@@ -562,6 +569,30 @@ fn a_debugger_that_comes_or_goes_is_never_the_parent() {
                 });
                 assert_eq!(row(&model, PID).unwrap().parent_pid, Some(OWN_PID));
             }
+        }
+    }
+}
+
+#[test]
+fn the_parent_behind_a_debugger_is_no_strangers() {
+    for refused in [unique(PID), short(PID)] {
+        for at in 0..8 {
+            let mut world = world_with(Phase::Live);
+            world.spawn(400, 1);
+            world.change(PID, |process| process.debugger = Some(400));
+            world.instead.insert(refused, EPERM);
+            let model = Model::scripted(world, move |world, number, _| {
+                if number == at {
+                    world.reap(PID);
+                    world.spawn(PID, 1);
+                    world.change(PID, |process| process.debugger = Some(OWN_PID));
+                }
+            });
+            let found = identity(&model, PID).unwrap().unwrap();
+            let world = model.world();
+            let mut holders = world.history.values().filter_map(|forms| forms.last());
+            let born = holders.find(|one| one.start_micros() == found.start_time_micros).unwrap();
+            assert_eq!(found.parent_pid, born.parent, "{refused:?}, before read {at}");
         }
     }
 }

@@ -234,6 +234,7 @@ impl<K: Kernel> Reader<'_, K> {
         let Answer::Here(short) = self.short(pid, Among::TheLive)? else {
             return Ok(Outcome::Again);
         };
+        let parent = self.parent_of(pid, &short, &before)?;
         let after = self.birth(pid, Some(short.uid))?;
         let bound = match (&before, &after) {
             (BirthAnswer::Known(before), BirthAnswer::Known(after)) => {
@@ -245,7 +246,6 @@ impl<K: Kernel> Reader<'_, K> {
         if !bound {
             return Ok(Outcome::Again);
         }
-        let parent = self.parent_of(pid, &short, &after)?;
         Ok(finish(want, short, &after, parent, None))
     }
 
@@ -298,18 +298,19 @@ impl<K: Kernel> Reader<'_, K> {
                 });
             }
         };
+        let parent = match birth.real_parent {
+            Some(parent) => Parent::Real(parent),
+            None => self.traced_parent(pid, birth)?,
+        };
+        let parent_pid = match parent {
+            Parent::Real(parent) => parent,
+            Parent::Refused(errno) => return Ok(refused(SYSCTL, errno)),
+            Parent::Unproved(_) | Parent::Changed => return Ok(Outcome::Again),
+        };
         let unique_id = match (before, self.unique_id(pid)?) {
             (UniqueId::Known(before), UniqueId::Known(after)) if before == after => Some(before),
             (UniqueId::Untold, UniqueId::Untold) => None,
             _ => return Ok(Outcome::Again),
-        };
-        let parent_pid = match birth
-            .real_parent
-            .map_or_else(|| self.traced_parent(pid), |parent| Ok(Parent::Real(parent)))?
-        {
-            Parent::Real(parent) => parent,
-            Parent::Refused(errno) => return Ok(refused(SYSCTL, errno)),
-            Parent::Unproved(_) | Parent::Changed => return Ok(Outcome::Again),
         };
         Ok(Outcome::Settled(Reading::Identified(Identity {
             pid,
@@ -346,14 +347,17 @@ impl<K: Kernel> Reader<'_, K> {
             BirthAnswer::Known(birth) if birth.told_parent != short.parent_pid => {
                 Ok(Parent::Changed)
             }
-            _ if short.traced => self.traced_parent(pid),
-            _ => Ok(Parent::Real(short.parent_pid)),
+            _ if !short.traced => Ok(Parent::Real(short.parent_pid)),
+            BirthAnswer::Known(birth) => self.traced_parent(pid, *birth),
+            BirthAnswer::Refused { errno, .. } => Ok(Parent::Refused(*errno)),
+            BirthAnswer::Absent => Ok(Parent::Changed), // no embryo is traced
         }
     }
 
     /// The parent behind a debugger, which the record alone has.
-    fn traced_parent(&self, pid: u32) -> Result<Parent, Error> {
+    fn traced_parent(&self, pid: u32, birth: Birth) -> Result<Parent, Error> {
         Ok(match self.record(pid)? {
+            Ok(Some(record)) if record.start_micros != birth.start_micros => Parent::Changed,
             Ok(Some(record)) if record.original_parent_pid == 0 => {
                 Parent::Unproved(record.parent_pid)
             }
@@ -439,7 +443,8 @@ fn finish(
         }
         (BirthAnswer::Absent, Want::Identity) => return Outcome::Again, // an embryo will be born
     };
-    let mut proved = true;
+    // An embryo has its birth in a moment; if it has none then either, the row goes without.
+    let mut proved = !matches!(birth, BirthAnswer::Absent);
     let parent_pid = match (parent, want) {
         (Parent::Real(parent), _) => Some(parent),
         (Parent::Unproved(parent), _) => {
