@@ -21,7 +21,17 @@ export type ProcSafeErrorReason =
   | "malformed-record"
   | "procfs-unavailable"
   | "foreign-procfs"
-  | "panic";
+  | "panic"
+  | "switched-off"
+  | "unsupported-target"
+  | "binary-missing"
+  | "binary-corrupt"
+  | "binary-unusable"
+  | "wrong-architecture"
+  | "wrong-libc"
+  | "libc-too-old"
+  | "addons-disabled"
+  | "version-mismatch";
 
 export interface ProcSafeErrorDetails {
   /** The process that was asked for. */

@@ -13,7 +13,7 @@ export {
 export type { ReadProcessAncestryOptions } from "./identity.js";
 export { buildForest, descendantsOf, findTree, membersOfGroup, membersOfSession } from "./tree.js";
 export type { Descendants, DescendantsGap, Members, ProcessTree } from "./tree.js";
-export { nativeStatus } from "./native-status.js";
+export { nativeStatus, setNativeBinding } from "./native-status.js";
 export type { NativeMode, NativeStatus } from "./native-status.js";
 export { ProcSafeError } from "./errors.js";
 export type { ProcSafeErrorCode, ProcSafeErrorDetails, ProcSafeErrorReason } from "./errors.js";

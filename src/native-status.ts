@@ -1,4 +1,4 @@
 // The public entry `proc-safe/native`.
 
-export { nativeStatus } from "./native.js";
+export { nativeStatus, setNativeBinding } from "./native.js";
 export type { NativeMode, NativeStatus } from "./native.js";

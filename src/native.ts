@@ -2,11 +2,14 @@
 // without the binding, calls throw.
 
 import { createRequire } from "node:module";
+import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getSystemErrorName } from "node:util";
 import { ProcSafeError } from "./errors.js";
 import type { ProcSafeErrorCode, ProcSafeErrorReason } from "./errors.js";
 import { escapeControls } from "./escape.js";
+import { explainLoadFailure, VERSION_MISMATCH } from "./load-failure.js";
+import type { LoadFailure } from "./load-failure.js";
 import { currentTarget } from "./target.js";
 
 /**
@@ -50,6 +53,8 @@ const asked = process.env["PROC_SAFE_NATIVE"] ?? "auto";
 const mode = MODES.find((known) => known === asked);
 
 let loaded: Loaded | undefined;
+/** Where a bundler has put the binary. */
+let chosen: string | undefined;
 
 /** Every process, or the given pids. Arguments are checked by the caller. */
 export function takeCensus(
@@ -122,23 +127,24 @@ function loadBinding(): Loaded {
     throw new ProcSafeError("invalid-argument", text);
   }
   if (mode === "off") {
-    throw new ProcSafeError("helper-unavailable", "PROC_SAFE_NATIVE is off: the native binding is not loaded");
+    const text = "PROC_SAFE_NATIVE is off: the native binding is not loaded";
+    throw new ProcSafeError("helper-unavailable", text, { details: { reason: "switched-off" } });
   }
-  const target = currentTarget();
-  const path = fileURLToPath(new URL(`../prebuilds/${target}.node`, import.meta.url));
+  const target = safeTarget();
+  const path = bindingPath(target);
   let found: Binding;
   let description: ReturnType<Binding["describeBinding"]>;
   try {
     found = createRequire(import.meta.url)(path) as Binding;
     description = found.describeBinding();
   } catch (cause) {
-    throw unusable(`no usable native binding for ${target}`, cause);
+    throw unusable(`no usable native binding for ${target}`, cause, explainLoadFailure(path, target, cause));
   }
   const { version, contract, supported } = description;
   const expected = packageVersion();
   if (version !== expected || contract !== CONTRACT) {
     const text = `the native binding is of version ${version} (contract ${contract}), this package of ${expected} (contract ${CONTRACT})`;
-    throw new ProcSafeError("helper-unavailable", text);
+    throw unusable(text, undefined, VERSION_MISMATCH);
   }
   return { path, version, supported, binding: found };
 }
@@ -148,9 +154,42 @@ function packageVersion(): string {
   return version;
 }
 
-function unusable(what: string, cause: unknown): ProcSafeError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new ProcSafeError("helper-unavailable", escapeControls(`${what}: ${why}`), { cause });
+function unusable(what: string, cause: unknown, failure?: LoadFailure): ProcSafeError {
+  const why = cause instanceof Error ? cause.message : undefined;
+  const text = [what, failure?.advice, why].filter((part) => part !== undefined).join(": ");
+  return new ProcSafeError("helper-unavailable", escapeControls(text), {
+    ...(cause !== undefined && { cause }),
+    ...(failure !== undefined && { details: { reason: failure.reason } }),
+  });
+}
+
+function bindingPath(target: string): string {
+  return chosen ?? fileURLToPath(new URL(`../prebuilds/${target}.node`, import.meta.url));
+}
+
+/**
+ * Names the file to load instead of the package's own, for bundles and single-file executables that carry the
+ * binary elsewhere: an absolute path or a file URL. Before the first use in this realm; each Worker is a realm
+ * of its own.
+ *
+ * @throws {ProcSafeError} `invalid-argument` for anything else, or if another file is loaded already.
+ */
+export function setNativeBinding(path: string | URL): void {
+  const named = absolutePath(path);
+  if (loaded !== undefined && loaded.path !== named) {
+    throw new ProcSafeError("invalid-argument", escapeControls(`the native binding is loaded already, from ${loaded.path}`));
+  }
+  chosen = named;
+}
+
+function absolutePath(path: unknown): string {
+  try {
+    if (path instanceof URL) return fileURLToPath(path);
+    if (typeof path === "string" && isAbsolute(path) && !path.includes("\0")) return path;
+  } catch (cause) {
+    throw new ProcSafeError("invalid-argument", "the native binding is at a file URL or at no URL", { cause });
+  }
+  throw new ProcSafeError("invalid-argument", "the native binding is named by an absolute path or a file URL");
 }
 
 /** How the binding stands. `state` is `disabled` exactly if `PROC_SAFE_NATIVE` is `off`. */
@@ -160,12 +199,12 @@ export interface NativeStatus {
   readonly state: "ready" | "unavailable" | "disabled";
   /** The binary that this platform needs, such as `linux-x64-gnu`. */
   readonly target: string;
-  /** The file that was loaded. */
+  /** The file that was loaded, or that could not be. */
   readonly path?: string;
   /** The version that the loaded file was built from. */
   readonly version?: string;
   /** Why it is not ready. */
-  readonly error?: { readonly code: ProcSafeErrorCode; readonly message: string };
+  readonly error?: { readonly code: ProcSafeErrorCode; readonly message: string; readonly reason?: ProcSafeErrorReason };
 }
 
 /** Says whether the native binding is usable, loading it unless it is switched off. Never throws. */
@@ -176,9 +215,12 @@ export function nativeStatus(): NativeStatus {
     const { path, version } = result;
     return Object.freeze({ ...common, state: "ready" as const, path, version });
   }
-  const { code, message } = result;
-  const state = mode === "off" ? ("disabled" as const) : ("unavailable" as const);
-  return Object.freeze({ ...common, state, error: Object.freeze({ code, message }) });
+  const { code, message, details } = result;
+  const error = Object.freeze({ code, message, ...(details?.reason !== undefined && { reason: details.reason }) });
+  if (mode === "off" || mode === undefined) {
+    return Object.freeze({ ...common, state: mode === "off" ? ("disabled" as const) : ("unavailable" as const), error });
+  }
+  return Object.freeze({ ...common, state: "unavailable" as const, path: bindingPath(common.target), error });
 }
 
 function safeTarget(): string {

@@ -68,6 +68,7 @@ test("one file loads the binding, and two ask for the platform", () => {
 test("imports point down", () => {
   const levels = [
     ["errors", "escape", "target", "types", "table", "births"],
+    ["load-failure"],
     ["arguments", "native", "ancestry"],
     ["decode", "native-status", "tree"],
     ["inspect", "identity"],
@@ -120,8 +121,16 @@ test("codes and reasons are the same closed sets on both sides and in the docs",
     [...(new RegExp(`type ${type} =([^;]+);`).exec(errors)?.[1] ?? "").matchAll(/"([a-z-]+)"/g)].map(([, text]) => text ?? "");
   const codes = union("ProcSafeErrorCode");
   const reasons = union("ProcSafeErrorReason");
+  // Those of helper-unavailable are the loader's, which is no Rust.
+  const loader = [
+    "switched-off",
+    ...[...read("src/load-failure.ts").matchAll(/failure\(\s*"([a-z-]+)"/g)].map(([, reason]) => reason ?? ""),
+  ];
+  expect(reasons).toEqual(expect.arrayContaining(loader));
   expect([...texts].sort()).toEqual(
-    [...codes.filter((code) => !["invalid-argument", "helper-unavailable"].includes(code)), ...reasons].sort(),
+    [...codes.filter((code) => !["invalid-argument", "helper-unavailable"].includes(code)), ...reasons]
+      .filter((name) => !loader.includes(name))
+      .sort(),
   );
   const docs = read("docs/errors.md");
   for (const name of [...codes, ...reasons]) expect(docs, name).toContain(`\`${name}\``);

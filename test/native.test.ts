@@ -1,9 +1,11 @@
 // Loading: PROC_SAFE_NATIVE, nativeStatus(), and what a missing or wrong binary becomes.
 
-import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { nativeStatus } from "proc-safe/native";
+import { explainLoadFailure } from "../dist/load-failure.js";
 import { elfInterpreter } from "../dist/target.js";
 import { nativeTest } from "./support/needs.ts";
 import { runScript, scriptValue, stagedPackage } from "./support/node.ts";
@@ -26,7 +28,7 @@ test("auto: loaded on first use", () => {
 test("off: never loaded", () => {
   const [status, ...rest] = scriptValue<object[]>(STATUS, { env: { PROC_SAFE_NATIVE: "off" } });
   expect(status).toMatchObject({ mode: "off", state: "disabled", error: { code: "helper-unavailable" } });
-  expect(rest).toEqual([false, { code: "helper-unavailable" }]);
+  expect(rest).toEqual([false, { code: "helper-unavailable", reason: "switched-off" }]);
 });
 
 test("another value: said at the first call", () => {
@@ -41,24 +43,44 @@ function withBinary(change: (file: string) => void): string {
   const home = mkdtempSync(join(stagedPackage(), "copy-"));
   afterAll(() => rmSync(home, { recursive: true, force: true }));
   for (const part of ["dist", "prebuilds", "package.json"]) cpSync(join(ROOT, part), join(home, part), { recursive: true });
-  for (const name of readdirSync(join(home, "prebuilds"))) change(join(home, "prebuilds", name));
+  for (const name of readdirSync(join(home, "prebuilds"))) {
+    if (name === NATIVE.slice(10)) change(join(home, "prebuilds", name));
+    else rmSync(join(home, "prebuilds", name)); // of other systems
+  }
   return join(home, "dist/index.js");
 }
 
-for (const [what, change] of [
-  ["missing", (file: string) => rmSync(file)],
-  ["empty", (file: string) => writeFileSync(file, "")],
-  ["no binary", (file: string) => writeFileSync(file, "not a binary")],
+const NATIVE = "prebuilds/" + nativeStatus().target + ".node";
+
+/** The package's own binary with other bytes at a place. */
+function patched(at: number, bytes: readonly number[]): (file: string) => void {
+  return (file) => {
+    const binary = readFileSync(join(ROOT, NATIVE));
+    binary.set(bytes, at);
+    writeFileSync(file, binary);
+  };
+}
+
+for (const [what, reason, change] of [
+  ["missing", "binary-missing", (file: string) => rmSync(file)],
+  ["folder for a", "binary-corrupt", (file: string) => { rmSync(file); mkdirSync(file); }],
+  ["empty", "binary-corrupt", (file: string) => writeFileSync(file, "")],
+  ["textual", "binary-corrupt", (file: string) => writeFileSync(file, "not a binary\n".repeat(50))],
+  ["Linux's IA-64", "wrong-architecture", patched(0, [0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 50, 0])],
+  ["macOS's PowerPC", "wrong-architecture", patched(0, [0xcf, 0xfa, 0xed, 0xfe, 0x12, 0, 0, 1])],
+  ["damaged", "binary-unusable", patched(64, Array.from({ length: 4_000 }, () => 0xff))],
 ] as const) {
   test(`a ${what} binary is helper-unavailable, and require fails at import`, () => {
     const entry = JSON.stringify(withBinary(change));
     const ask = `
       const other = await import(${entry});
       let thrown;
-      try { other.listProcesses(); } catch (error) { thrown = [error.code, error.cause instanceof Error]; }
-      report([other.nativeStatus().state, other.isSupported(), thrown]);
+      try { other.listProcesses(); } catch (error) { thrown = [error.code, error.details.reason, error.cause instanceof Error]; }
+      const { state, error, path } = other.nativeStatus();
+      report([state, error.reason, path, other.isSupported(), thrown]);
     `;
-    expect(scriptValue(ask)).toEqual(["unavailable", false, ["helper-unavailable", true]]);
+    const path = join(JSON.parse(entry) as string, "../..", NATIVE);
+    expect(scriptValue(ask)).toEqual(["unavailable", reason, path, false, ["helper-unavailable", reason, true]]);
     const required = `import(${entry}).then(() => report("loaded"), (error) => report([error.name, error.code]));`;
     const run = runScript(required.replace("import(", "process.env.PROC_SAFE_NATIVE = 'require'; import("));
     expect(run.value).toEqual(["ProcSafeError", "helper-unavailable"]);
@@ -72,12 +94,63 @@ test("a binary of another version is refused", () => {
     const other = await import(${JSON.stringify(entry)});
     report(other.nativeStatus());
   `;
-  expect(scriptValue(script)).toMatchObject({ state: "unavailable", error: { code: "helper-unavailable" } });
+  const error = { code: "helper-unavailable", reason: "version-mismatch" };
+  expect(scriptValue(script)).toMatchObject({ state: "unavailable", error });
 });
 
-test("--no-addons is helper-unavailable", () => {
-  const census = "report([nativeStatus().state, attempt(() => listProcesses())])";
-  expect(scriptValue(census, { nodeWords: ["--no-addons"] })).toEqual(["unavailable", { code: "helper-unavailable" }]);
+test("a system that the package has no binary for", () => {
+  const entry = withBinary((file) => renameSync(file, join(file, "../plan9-mips.node")));
+  const script = `report((await import(${JSON.stringify(entry)})).nativeStatus().error);`;
+  const error = scriptValue<{ reason: string; message: string }>(script);
+  expect(error.reason).toBe("unsupported-target");
+  expect(error.message).toContain("plan9-mips");
+});
+
+test("what the loaders of Linux say of its C libraries", () => {
+  const explain = (message: string): string =>
+    explainLoadFailure(join(ROOT, NATIVE), nativeStatus().target, { code: "ERR_DLOPEN_FAILED", message }).reason;
+  expect(explain("/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by x.node)")).toBe("libc-too-old");
+  expect(explain("libc.musl-x86_64.so.1: cannot open shared object file: No such file or directory")).toBe("wrong-libc");
+  expect(explain("Error relocating x.node: gnu_get_libc_version: symbol not found")).toBe("wrong-libc");
+  expect(explain("x.node: cannot allocate memory in static TLS block")).toBe("binary-unusable");
+});
+
+const PERMISSION = Number(process.versions.node.split(".")[0]) < 22 ? "--experimental-permission" : "--permission";
+
+for (const nodeWords of [["--no-addons"], [PERMISSION, "--allow-fs-read=*"]]) {
+  test(`${nodeWords.at(-1)} without addons is said to be so`, () => {
+    const entry = join(stagedPackage(), "node_modules/proc-safe/dist/index.js");
+    const script = join(stagedPackage(), "addons.mjs");
+    writeFileSync(script, `const { nativeStatus } = await import(${JSON.stringify(entry)});
+      process.stdout.write(JSON.stringify(nativeStatus().error));`);
+    const words = ["--no-warnings", ...nodeWords];
+    const { stdout, stderr } = spawnSync(process.execPath, [...words, script], { encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toMatchObject({ code: "helper-unavailable", reason: "addons-disabled" });
+  });
+}
+
+test("a bundle names where its binary is", () => {
+  const entry = withBinary((file) => rmSync(file));
+  const script = `
+    import { copyFileSync } from "node:fs";
+    import { pathToFileURL } from "node:url";
+    const other = await import(${JSON.stringify(entry)});
+    const place = ${JSON.stringify(join(entry, "../bundled.node"))};
+    const wrong = ["bundled.node", "", undefined, 7, new URL("https://example.org/x.node"), "/a\\0b"];
+    const refused = wrong.map((path) => { try { other.setNativeBinding(path); } catch (error) { return error.code; } });
+    other.setNativeBinding(place);
+    const before = other.nativeStatus();
+    copyFileSync(${JSON.stringify(join(ROOT, NATIVE))}, place);
+    other.setNativeBinding(pathToFileURL(place));
+    const rows = other.listProcesses({ pids: [process.pid] }).length;
+    other.setNativeBinding(place);
+    let late;
+    try { other.setNativeBinding(place + "2"); } catch (error) { late = error.code; }
+    report([refused, before.error.reason, before.path === place, rows, other.nativeStatus().path === place, late]);
+  `;
+  const no = "invalid-argument";
+  expect(scriptValue(script)).toEqual([[no, no, no, no, no, no], "binary-missing", true, 1, true, no]);
 });
 
 test("CommonJS can require it", () => {
