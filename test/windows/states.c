@@ -17,19 +17,26 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* Starts this program in the job to do what the word says. */
-static PROCESS_INFORMATION start(const char *word, SECURITY_ATTRIBUTES *security)
+/* Starts this program in the job to do what the word says, suspended. */
+static int try_start(const char *word, SECURITY_ATTRIBUTES *security, PROCESS_INFORMATION *made)
 {
     char path[MAX_PATH], words[MAX_PATH + 32];
     if (GetModuleFileNameA(NULL, path, sizeof path) == 0)
         fail("GetModuleFileName");
     snprintf(words, sizeof words, "\"%s\" %s", path, word);
     STARTUPINFOA startup = { .cb = sizeof startup };
-    PROCESS_INFORMATION made;
-    if (!CreateProcessA(path, words, security, NULL, FALSE, CREATE_SUSPENDED, NULL, NULL, &startup, &made))
-        fail("CreateProcess");
-    if (!AssignProcessToJobObject(job, made.hProcess))
+    if (!CreateProcessA(path, words, security, NULL, FALSE, CREATE_SUSPENDED, NULL, NULL, &startup, made))
+        return 0;
+    if (!AssignProcessToJobObject(job, made->hProcess))
         fail("AssignProcessToJobObject");
+    return 1;
+}
+
+static PROCESS_INFORMATION start(const char *word, SECURITY_ATTRIBUTES *security)
+{
+    PROCESS_INFORMATION made;
+    if (!try_start(word, security, &made))
+        fail("CreateProcess");
     return made;
 }
 
@@ -66,7 +73,9 @@ static int is_refused(DWORD pid)
 static PROCESS_INFORMATION recycle(DWORD pid)
 {
     for (int tries = 0; tries < MOST_TRIES; tries++) {
-        PROCESS_INFORMATION made = start("wait", NULL);
+        PROCESS_INFORMATION made;
+        if (!try_start("wait", NULL, &made))
+            continue; /* wine, once in a thousand */
         if (made.dwProcessId == pid)
             return made;
         TerminateProcess(made.hProcess, 0);
