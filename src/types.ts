@@ -43,7 +43,10 @@ export interface ProcessSnapshot {
   /** In the caller's pid namespace. */
   readonly pid: number;
   readonly owner: ProcessOwner;
-  /** The real parent, also while a debugger is attached; 0 where the kernel shows none. */
+  /**
+   * The real parent, also while a debugger is attached; 0 where the kernel shows none. On Windows the creator, whose
+   * pid may be nobody's or a stranger's by now.
+   */
   readonly parentPid?: number;
   /** Absent for kernel threads and for a group outside the caller's pid namespace. */
   readonly processGroupId?: number;
