@@ -102,6 +102,12 @@ fn every_next_entry_offset_is_checked() {
         assert_eq!(patched(second, &0_u32.wrapping_sub(back * 8).to_le_bytes()), None);
     }
     assert_eq!(patched(0, &[0; 4]).unwrap().len(), 1);
+    // What looks like a record among the threads of another is none.
+    let mut list = write_record(8, 4, EPOCH, &[(0, 0); 4], None, AT);
+    assert!(parse_list(&list, AT).is_some());
+    list[..4].copy_from_slice(&(HEAD as u32).to_le_bytes());
+    list.resize(4 * HEAD, 0);
+    assert_eq!(parse_list(&list, AT), None);
 }
 
 #[test]
@@ -220,7 +226,18 @@ fn a_user_is_a_whole_sid_behind_its_head() {
     }
     assert_eq!(parse(&|answer| answer[16] = 2), None); // another revision
     assert_eq!(parse(&|answer| answer[17] = 3), None); // longer than the answer
-    assert_eq!(parse(&|answer| answer[17] = 16), None); // longer than any SID
+    let long = |answer: &mut Vec<u8>, count: u8| {
+        answer[17] = count;
+        answer.resize(200, 0);
+    };
+    assert_eq!(parse(&|answer| long(answer, 15)).unwrap().len(), 68);
+    assert_eq!(parse(&|answer| long(answer, 16)), None); // longer than any SID
+    // The attributes in front of it are no SID, whatever they look like.
+    let inside = |answer: &mut Vec<u8>| {
+        answer[..8].copy_from_slice(&(AT + 8).to_le_bytes());
+        answer[8..10].copy_from_slice(&[1, 1]);
+    };
+    assert_eq!(parse(&inside), None);
     for pointer in [0, AT - 1, AT, AT + 15, AT + 17, AT + 1000, u64::MAX] {
         let found = parse(&|answer| answer[..8].copy_from_slice(&pointer.to_le_bytes()));
         assert_eq!(found, None, "{pointer:#x}");
