@@ -1,6 +1,12 @@
 //! The Windows census against a model of its kernel: what the list and a handle say together, and
 //! random interleavings.
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::as_conversions
+)]
 
 mod nt;
 
@@ -524,8 +530,7 @@ fn assert_true(world: &World, row: &Snapshot, births_before: &[u32], next_birth:
         form.pid == row.pid
             && form.row().identity.unwrap() == Identity { exited: false, ..identity }
     };
-    let (birth, forms) =
-        world.history.iter().find(|(_, forms)| told(&forms[0])).expect("a birth that was");
+    let (birth, forms) = world.history.iter().find(|(_, forms)| told(&forms[0])).unwrap();
     assert!(births_before.contains(birth) || *birth >= next_birth, "{row:?} was over before");
     assert_eq!(row.parent_pid, Some(identity.parent_pid));
     if let Some(name) = &row.name {

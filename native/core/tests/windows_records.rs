@@ -1,5 +1,11 @@
 //! The bytes of `NtQuerySystemInformation` and of a token's user: captured, hostile and random.
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::as_conversions)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::as_conversions
+)]
 
 mod nt;
 

@@ -122,7 +122,7 @@ impl World {
             birth,
             pid,
             parent,
-            user: if pid == OWN_PID || birth % 2 == 0 { OWN_USER } else { 2 },
+            user: if pid == OWN_PID || birth.is_multiple_of(2) { OWN_USER } else { 2 },
             threads: vec![WAITING, SUSPENDED],
             phase: Phase::Live,
             handles: 0,
