@@ -136,7 +136,8 @@ test("a suspended process is stopped", async (t) => {
 
 test("a process that has exited while a handle is open is a zombie", async () => {
   const [row, identity] = await still(() => [only(first.ended), readProcessIdentity(first.ended)]);
-  assert.deepEqual([row.state, row.parentPid, row.owner, row.exiting], ["zombie", first.self, "same", undefined]);
+  assert.deepEqual([row.state, row.parentPid, row.exiting], ["zombie", first.self, undefined]);
+  assert.ok(row.owner === "same" || (row.owner === "unknown" && !first.wine)); // its token may be gone
   assert.equal(identity.exited, true);
   assert.deepEqual(row.identity, identity);
   assert.equal(inspectIdentity(identity), "exited");
@@ -170,7 +171,7 @@ test("ancestors", async () => {
   assert.equal(readProcessAncestry(process.pid).complete, true);
 });
 
-test("an orphan keeps the pid of its parent, which is no edge once another has it", async () => {
+test("an orphan keeps the pid of its parent, which is no edge once another has it", async (t) => {
   const { orphan, orphansParent } = await look("");
   const row = only(orphan);
   assert.deepEqual([row.parentPid, row.identity.parentPid], [orphansParent, orphansParent]);
@@ -181,7 +182,8 @@ test("an orphan keeps the pid of its parent, which is no edge once another has i
   else assert.deepEqual([before.chain[1].exited, before.chain[1].pid], [true, orphansParent]);
 
   const { recycled } = await look(`recycle ${orphansParent}`);
-  assert.equal(recycled, orphansParent, "the pid did not come again");
+  if (recycled === 0 && !first.wine) return t.skip("the pid did not come again");
+  assert.equal(recycled, orphansParent);
   assert.equal(readProcessIdentity(recycled).exited, false);
   if (parent !== null) assert.equal(inspectIdentity(parent), "reused");
   const { chain, stoppedBy, complete } = readProcessAncestry(orphan);
@@ -191,6 +193,7 @@ test("an orphan keeps the pid of its parent, which is no edge once another has i
   assert.ok(forest.some((tree) => tree.row.pid === orphan), "the orphan is the top of a tree");
   const stranger = findTree(forest, recycled);
   assert.deepEqual(stranger.children, []);
+  return undefined;
 });
 
 test("what no process has is absent", () => {

@@ -236,6 +236,28 @@ fn a_refused_token_is_an_unknown_owner() {
 }
 
 #[test]
+fn a_handle_that_has_lost_its_rights_is_a_refusal() {
+    let denied = WindowsCode::ACCESS_DENIED;
+    let model = failing(Call::Times(PID), denied);
+    let all = expected(&model.world(), PID);
+    let wanted = Some(Snapshot { owner: Owner::Unknown, ..all.clone() });
+    assert_eq!((row(&model, PID), row_in_full(&model, PID)), (wanted.clone(), wanted));
+    // Of one that the list leaves out nothing is known then.
+    for call in [Call::Basic(PID), Call::Times(PID)] {
+        let model = failing(call, denied);
+        model.world().change(PID, |process| process.phase = Phase::Ending);
+        assert_eq!(row(&model, PID), Some(Snapshot::bare(PID)));
+        let error = identity(&model, PID).unwrap_err();
+        assert_eq!((error.code(), error.pid()), (Code::AccessDenied, Some(PID)));
+        assert!(error.syscall().is_some());
+    }
+    // That it has exited is not known either, but that its exit has begun.
+    let model = failing(Call::Wait(PID), denied);
+    model.world().change(PID, |process| (process.phase, process.handles) = (Phase::Ended, 1));
+    assert_eq!(row(&model, PID), Some(Snapshot { exiting: true, ..without_list(all) }));
+}
+
+#[test]
 fn suspended_is_stopped() {
     let model = Model::new(with(|process| process.threads = vec![SUSPENDED, SUSPENDED]));
     assert_eq!(row(&model, PID).unwrap().state, Some(State::Stopped));

@@ -130,12 +130,10 @@ impl<K: Kernel> Reader<'_, K> {
     }
 
     fn user_of(&self, process: Option<&K::Process>, pid: u32) -> Result<Option<User>, Error> {
-        let Some(token) = unless_refused(self.kernel.open_token(process), pid)? else {
-            return Ok(None);
-        };
+        let Ok(token) = granted(self.kernel.open_token(process), pid)? else { return Ok(None) };
         let mut answer = [0; LONGEST_ANSWER];
         let length = self.kernel.token_user(&token, &mut answer);
-        let Some(length) = unless_refused(length, pid)? else { return Ok(None) };
+        let Ok(length) = granted(length, pid)? else { return Ok(None) };
         let address = u64::try_from(answer.as_ptr().addr()).ok();
         let user = answer.get(..length).zip(address).and_then(|(user, at)| parse_user(user, at));
         let what = "the user of a token";
@@ -156,7 +154,10 @@ impl<K: Kernel> Reader<'_, K> {
                 });
             }
         };
-        let times = fatal(self.kernel.times(&process), pid)?;
+        let times = match granted(self.kernel.times(&process), pid)? {
+            Ok(times) => times,
+            Err(failed) => return Ok(Witness::Refused(failed)),
+        };
         if times.created != created {
             return Ok(Witness::Other);
         }
@@ -193,10 +194,11 @@ impl<K: Kernel> Reader<'_, K> {
                 };
             }
         };
-        if fatal(self.kernel.times(&process), pid)?.created != created {
+        let Ok(times) = granted(self.kernel.times(&process), pid)? else { return Ok(Exit::Begun) };
+        if times.created != created {
             return Ok(Exit::Complete); // its pid is another's
         }
-        let ended = fatal(self.kernel.has_ended(&process), pid)?;
+        let ended = granted(self.kernel.has_ended(&process), pid)? == Ok(true);
         Ok(if ended { Exit::Complete } else { Exit::Begun })
     }
 
@@ -213,11 +215,17 @@ impl<K: Kernel> Reader<'_, K> {
                 });
             }
         };
-        let basic = fatal(self.kernel.basic(&process), pid)?;
+        let basic = match granted(self.kernel.basic(&process), pid)? {
+            Ok(basic) => basic,
+            Err(failed) => return Ok(Unlisted::Refused(failed)),
+        };
         if basic.pid != u64::from(pid) {
             return Ok(Unlisted::Absent); // OpenProcess rounds down to a multiple of four
         }
-        let times = fatal(self.kernel.times(&process), pid)?;
+        let times = match granted(self.kernel.times(&process), pid)? {
+            Ok(times) => times,
+            Err(failed) => return Ok(Unlisted::Refused(failed)),
+        };
         if times.exited == 0 {
             return Ok(Unlisted::Again);
         }
@@ -348,15 +356,11 @@ const fn refused(failed: FailedRead, pid: u32) -> Error {
     Error::WindowsRefused { pid, syscall: failed.syscall, code: failed.code }
 }
 
-/// A handle was granted, so no answer to a question that it is good for is about the process.
-fn fatal<T>(answer: Result<T, FailedRead>, pid: u32) -> Result<T, Error> {
-    answer.map_err(|failed| failed.into_error(Some(pid)))
-}
-
-fn unless_refused<T>(answer: Result<T, FailedRead>, pid: u32) -> Result<Option<T>, Error> {
+/// A refusal is an answer, also to a question about an open handle: drivers take rights from handles.
+/// Every other failure is the call's, for then absence is no word of the kernel's.
+fn granted<T>(answer: Result<T, FailedRead>, pid: u32) -> Result<Result<T, FailedRead>, Error> {
     match answer {
-        Ok(value) => Ok(Some(value)),
-        Err(failed) if failed.meaning() == Meaning::Refused => Ok(None),
-        Err(failed) => Err(failed.into_error(Some(pid))),
+        Err(failed) if failed.meaning() != Meaning::Refused => Err(failed.into_error(Some(pid))),
+        answer => Ok(answer),
     }
 }
