@@ -83,7 +83,8 @@ function testUnderWine(report) {
   const shown = join(scratch, "report.txt");
   const test = windowsPath(join(ROOT, "test/windows/census.mjs"));
   const status = wine([NODE, ...reporters(windowsPath(report), windowsPath(shown)), test], 5 * MINUTE);
-  for (const file of [shown, join(scratch, "stderr")]) if (existsSync(file)) process.stdout.write(readFileSync(file, "utf8"));
+  const texts = status === 0 ? [shown] : [shown, join(scratch, "stderr")];
+  for (const text of texts.filter(existsSync)) process.stdout.write(readFileSync(text, "utf8"));
   return status;
 }
 
