@@ -13,15 +13,16 @@ const VITEST = "node_modules/vitest/vitest.mjs";
 const total = { passed: 0, failed: 0, skipped: 0 };
 
 step("./dev list", ["./dev", "list"]);
-step("binaries for macOS", ["node", "scripts/cross.mjs", "--install-tools"]);
-step("lints of what only macOS compiles", ["node", "scripts/cross.mjs", "--lint", "darwin-x64"]);
+step("binaries for macOS and Windows", ["node", "scripts/cross.mjs", "--install-tools"]);
+step("lints of what only macOS and Windows compile", ["node", "scripts/cross.mjs", "--lint", "darwin-x64", "win32-x64"]);
 step("./dev test", ["./dev", "test"]);
 step("./dev check", ["./dev", "check"]);
-for (const model of ["linux_model", "darwin_model"]) {
+for (const model of ["linux_model", "darwin_model", "windows_model"]) {
   const words = ["test", "--release", "--locked", "-p", "proc-safe-core", "--test", model];
   step(`random worlds: ${model}`, ["cargo", ...words], { PROC_SAFE_MODEL_CASES: "400000" });
 }
 step("one child from running to gone", ["node", "scripts/linux-census-proof.mjs"]);
+counted("Windows processes under wine", ["node", "scripts/windows.mjs", "--install-tools"]);
 vitest("200,000 rows beside recyclers and executions", ["node"], ["test/recycle.test.ts", "test/inspect.test.ts"], { PROC_SAFE_ROWS: "200000" });
 for (const version of [22, 24, 26]) vitest(`Node ${version}`, ["npx", "-y", "-p", `node@${version}`, "node"], []);
 
@@ -36,6 +37,17 @@ function step(name, [command, ...words], more = {}) {
   const { status } = spawnSync(command, words, { cwd: ROOT, env: { ...env, ...more }, stdio: ["ignore", "inherit", "inherit"] });
   if (status === 0) total.passed++;
   else total.failed++;
+}
+
+/** A command that ends with its counts. */
+function counted(name, [command, ...words]) {
+  announce(name);
+  const { stdout, status } = spawnSync(command, words, { cwd: ROOT, env, stdio: ["ignore", "pipe", "inherit"], encoding: "utf8" });
+  process.stdout.write(stdout);
+  const counts = /^(\d+) passed, (\d+) failed, (\d+) skipped$/m.exec(stdout)?.slice(1).map(Number) ?? [0, 1, 0];
+  total.passed += counts[0];
+  total.failed += status === 0 ? counts[1] : Math.max(counts[1], 1);
+  total.skipped += counts[2];
 }
 
 /** A run of vitest, whose tests count one by one. */

@@ -26,7 +26,8 @@ const INCOMPLETE: readonly AncestryStop[] = ["unreadable-parent", "max-depth", "
  * same and still names the same parent, the whole chain stood at the instant between: a pid that a child names
  * all the while is its parent's, which cannot have been recycled meanwhile. (A child that falls to another
  * parent falls to one that lived beside the dead one, and so has another pid.) Where a system leaves the pid of
- * a dead parent in its children, as Windows does, the order of births tells the stranger.
+ * a dead parent in its children, as Windows does, the order of births tells the stranger;
+ * and an ended parent that a handle still keeps there stays in the chain, as its pid is nobody else's.
  */
 export function walkAncestry(read: ReadIdentity, pid: number, bounds: AncestryBounds): ProcessAncestry | null {
   for (let tries = 0; tries < TRIES; tries++) {

@@ -77,7 +77,8 @@ export interface ReadProcessAncestryOptions {
 
 /**
  * The process that has the pid now, its parent, and so on upwards. The chain is a fact of one instant of the
- * call: then each was alive, or a zombie at the foot of the chain, and the parent of the one before. `null`
+ * call: then each was alive, or a zombie at the foot of the chain (on Windows anywhere in it: what has exited stays
+ * the parent of its children while a handle keeps it), and the parent of the one before. `null`
  * means that the kernel proved that no process has the pid.
  *
  * On Linux the parent is the one that the kernel names now: an orphan's is the nearest ancestor that is a

@@ -20,7 +20,7 @@ export interface ProcessIdentity {
    * puts its zero after the birth.
    */
   readonly startTimeSinceBootMicros?: number;
-  /** The boot: boot_id (random(4)). Absent where /proc is mounted with `subset=pid`. */
+  /** The boot: boot_id (random(4)). Absent where /proc is mounted with `subset=pid`, and on Windows. */
   readonly bootId?: string;
   /**
    * A number that the kernel gives to one process a boot, as decimal text: on Linux 6.9 or later the
@@ -43,17 +43,21 @@ export interface ProcessSnapshot {
   /** In the caller's pid namespace. */
   readonly pid: number;
   readonly owner: ProcessOwner;
-  /** The real parent, also while a debugger is attached; 0 where the kernel shows none. */
+  /**
+   * The real parent, also while a debugger is attached; 0 where the kernel shows none. On Windows the creator, whose
+   * pid may be nobody's or a stranger's by now.
+   */
   readonly parentPid?: number;
-  /** Absent for kernel threads and for a group outside the caller's pid namespace. */
+  /** Absent for kernel threads, for a group outside the caller's pid namespace, and on Windows. */
   readonly processGroupId?: number;
   /** Absent like `processGroupId`. */
   readonly sessionId?: number;
-  /** The effective user id. Absent where the caller's user namespace has no number for the user. */
+  /** The effective user id. Absent where the caller's user namespace has no number for the user, and on Windows. */
   readonly uid?: number;
   /**
-   * The kernel's short name (`comm`, at most 15 bytes for a program, more for a kernel thread). Bytes
-   * that are not UTF-8 read as U+FFFD, a byte order mark stays; control characters are the name's own: escape them for output.
+   * The kernel's short name (`comm`, at most 15 bytes for a program, more for a kernel thread; on Windows the image
+   * name). Bytes that are not UTF-8 read as U+FFFD, a byte order mark stays; control characters are the name's own:
+   * escape them for output.
    */
   readonly name?: string;
   readonly state?: ProcessState;

@@ -97,7 +97,7 @@ test("each source opens by saying what it owns", () => {
   for (const file of among(/^(src|test|bench|rig|examples)\/.*\.m?(ts|js)$|^scripts\/.*\.mjs$/)) {
     expect(read(file).replace(/^#!.*\n/, ""), file).toMatch(/^\/\/ /);
   }
-  for (const file of among(/^(test\/fixtures|rig)\/.*\.[ch]$/)) expect(read(file), file).toMatch(/^\/\* /);
+  for (const file of among(/^(test\/(fixtures|windows)|rig)\/.*\.[ch]$/)) expect(read(file), file).toMatch(/^\/\* /);
 });
 
 test("the columns of a packed row are the same on both sides", () => {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { nativeStatus } from "proc-safe/native";
 import { explainLoadFailure } from "../dist/load-failure.js";
+import { unwrap } from "../dist/native.js";
 import { elfInterpreter } from "../dist/target.js";
 import { nativeTest } from "./support/needs.ts";
 import { runScript, scriptValue, stagedPackage } from "./support/node.ts";
@@ -36,6 +37,20 @@ test("another value: said at the first call", () => {
   expect(status).toMatchObject({ mode: "invalid", state: "unavailable", error: { code: "invalid-argument" } });
   expect(JSON.stringify(status)).not.toContain("\\u001b");
   expect(rest).toEqual([false, { code: "invalid-argument" }]);
+});
+
+test("a failure has an errno where its system has one, and none where it has not", () => {
+  const detailsOf = (failure: Parameters<typeof unwrap>[0]): unknown => {
+    try {
+      return unwrap(failure);
+    } catch (error) {
+      return (error as { details?: unknown }).details;
+    }
+  };
+  const common = { code: "operation-failed", message: "a call failed", pid: 7 } as const;
+  expect(detailsOf({ ...common, syscall: "openat", errno: 24 })).toEqual({ pid: 7, syscall: "openat", errno: "EMFILE" });
+  // 5 is EIO, and on Windows ERROR_ACCESS_DENIED.
+  expect(detailsOf({ ...common, syscall: "OpenProcess" })).toEqual({ pid: 7, syscall: "OpenProcess" });
 });
 
 /** A copy of the package whose binary is something else. */

@@ -23,7 +23,7 @@ pub struct Failure {
     pub pid: Option<u32>,
     /// The system call that failed.
     pub syscall: Option<&'static str>,
-    /// Its raw errno.
+    /// Its raw errno, where systems have errnos.
     pub errno: Option<i32>,
     /// The public reason.
     pub reason: Option<&'static str>,
@@ -35,7 +35,7 @@ impl From<&Error> for Failure {
             code: error.code().as_str(),
             message: error.to_string(),
             pid: error.pid(),
-            syscall: error.system().map(|(syscall, _)| syscall),
+            syscall: error.syscall(),
             errno: error.system().map(|(_, errno)| errno.0),
             reason: error.reason().map(|reason| reason.as_str()),
         }

@@ -54,6 +54,10 @@ impl Deadline {
 
 /// One platform, ready to be asked. Rows are true at some instant of the call that returns them.
 pub trait Host {
+    /// Whether a process has another parent once its parent has ended. Where it has not, the pid that
+    /// it names says who created it, and another look says the same.
+    const PARENTS_MOVE: bool = true;
+
     /// The caller's pid.
     fn own_pid(&self) -> u32;
 
@@ -62,6 +66,19 @@ pub trait Host {
     /// # Errors
     /// Whatever makes the list less than whole.
     fn read_all(&self, visibility: Visibility, deadline: Deadline) -> Result<Vec<Snapshot>, Error>;
+
+    /// These processes, given once each, in any order; an absent one yields no row.
+    ///
+    /// # Errors
+    /// Those of [`Host::read_one`].
+    fn read_selected(&self, pids: &[u32], deadline: Deadline) -> Result<Vec<Snapshot>, Error> {
+        let mut rows = Vec::new();
+        for &pid in pids {
+            deadline.check()?;
+            rows.extend(self.read_one(pid, deadline)?);
+        }
+        Ok(rows)
+    }
 
     /// One process; `None` only if it was proved absent.
     ///
@@ -99,23 +116,22 @@ fn take_selected(
 ) -> Result<Vec<Snapshot>, Error> {
     pids.sort_unstable();
     pids.dedup();
-    let mut rows = Vec::new();
-    for pid in pids {
-        deadline.check()?;
-        rows.extend(host.read_one(pid, deadline)?);
-    }
+    let mut rows = host.read_selected(&pids, deadline)?;
+    rows.sort_by_key(|row| row.pid);
     Ok(rows)
 }
 
-fn take_all(
-    host: &impl Host,
+fn take_all<H: Host>(
+    host: &H,
     visibility: Visibility,
     deadline: Deadline,
 ) -> Result<Vec<Snapshot>, Error> {
     let mut rows = host.read_all(visibility, deadline)?;
     rows.sort_by_key(|row| row.pid);
     rows.dedup_by_key(|row| row.pid);
-    settle_parents(host, &mut rows, deadline)?;
+    if H::PARENTS_MOVE {
+        settle_parents(host, &mut rows, deadline)?;
+    }
     let pid = host.own_pid();
     if find(&rows, pid).is_err() {
         return Err(Error::OwnPidMissing { pid });

@@ -1,4 +1,6 @@
-//! How a read can fail, and the only table from errno to meaning. No I/O.
+//! How a read can fail, and the only table from a system's codes to meaning. No I/O.
+
+use std::fmt;
 
 /// A raw errno of the platform that was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,68 @@ impl FailedCall {
     #[must_use]
     pub const fn into_error(self, pid: Option<u32>) -> Error {
         Error::System { syscall: self.syscall, errno: self.errno, pid }
+    }
+}
+
+/// A code of Windows, where there are no errnos.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WindowsCode {
+    /// `NTSTATUS`, of the calls of ntdll.
+    NtStatus(u32),
+    /// Of `GetLastError`.
+    Win32(u32),
+}
+
+impl WindowsCode {
+    /// `STATUS_INFO_LENGTH_MISMATCH`: the buffer is too small.
+    pub const INFO_LENGTH_MISMATCH: Self = Self::NtStatus(0xc000_0004);
+    /// `STATUS_ACCESS_DENIED`.
+    pub const STATUS_ACCESS_DENIED: Self = Self::NtStatus(0xc000_0022);
+    /// `ERROR_ACCESS_DENIED`.
+    pub const ACCESS_DENIED: Self = Self::Win32(5);
+    /// `ERROR_INVALID_PARAMETER`: from `OpenProcess`, that nobody has the pid.
+    pub const INVALID_PARAMETER: Self = Self::Win32(87);
+
+    /// What it says about the process that was asked for. Absence is a word of `OpenProcess` alone.
+    #[must_use]
+    pub const fn meaning(self) -> Meaning {
+        match self {
+            Self::INVALID_PARAMETER => Meaning::Absent,
+            Self::ACCESS_DENIED | Self::STATUS_ACCESS_DENIED => Meaning::Refused,
+            _ => Meaning::Failed,
+        }
+    }
+}
+
+impl fmt::Display for WindowsCode {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NtStatus(code) => write!(to, "NTSTATUS 0x{code:08X}"),
+            Self::Win32(code) => write!(to, "Windows error {code}"),
+        }
+    }
+}
+
+/// A failed call of Windows, where a read is made of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailedRead {
+    /// The call.
+    pub syscall: &'static str,
+    /// What it said.
+    pub code: WindowsCode,
+}
+
+impl FailedRead {
+    /// What it says about the process that was asked for.
+    #[must_use]
+    pub const fn meaning(self) -> Meaning {
+        self.code.meaning()
+    }
+
+    /// The error of a call that cannot go on.
+    #[must_use]
+    pub const fn into_error(self, pid: Option<u32>) -> Error {
+        Error::Windows { syscall: self.syscall, code: self.code, pid }
     }
 }
 
@@ -164,6 +228,32 @@ pub enum Error {
         /// Its errno.
         errno: Errno,
     },
+    /// A call of Windows failed with a code that says nothing about its target.
+    #[error("{syscall} failed: {code}")]
+    Windows {
+        /// The call.
+        syscall: &'static str,
+        /// What it said.
+        code: WindowsCode,
+        /// The process that was asked for.
+        pid: Option<u32>,
+    },
+    /// Windows refuses to open the process.
+    #[error("the kernel refuses to describe process {pid}: {code}")]
+    WindowsRefused {
+        /// The process.
+        pid: u32,
+        /// The call that was refused.
+        syscall: &'static str,
+        /// What it said.
+        code: WindowsCode,
+    },
+    /// The process is there and the kernel keeps no birth of it: the idle process of Windows.
+    #[error("the kernel keeps no birth of process {pid}")]
+    NoBirth {
+        /// The process.
+        pid: u32,
+    },
     /// The process exists and a policy hides it.
     #[error("process {pid} exists but is hidden from the caller")]
     Hidden {
@@ -224,7 +314,14 @@ impl Error {
                 Meaning::Refused => Code::AccessDenied,
                 Meaning::Absent | Meaning::Failed => Code::OperationFailed,
             },
-            Self::Refused { .. } | Self::Hidden { .. } => Code::AccessDenied,
+            Self::Windows { code, .. } => match code.meaning() {
+                Meaning::Refused => Code::AccessDenied,
+                Meaning::Absent | Meaning::Failed => Code::OperationFailed,
+            },
+            Self::Refused { .. }
+            | Self::WindowsRefused { .. }
+            | Self::NoBirth { .. }
+            | Self::Hidden { .. } => Code::AccessDenied,
             Self::NotWhole
             | Self::OwnPidMissing { .. }
             | Self::CutShort
@@ -246,7 +343,13 @@ impl Error {
             Self::Malformed { .. } => Some(Reason::MalformedRecord),
             Self::NoGround { reason, .. } => Some(*reason),
             Self::Panic(_) => Some(Reason::Panic),
-            Self::System { .. } | Self::Refused { .. } | Self::NoBackend | Self::Timeout => None,
+            Self::System { .. }
+            | Self::Refused { .. }
+            | Self::Windows { .. }
+            | Self::WindowsRefused { .. }
+            | Self::NoBirth { .. }
+            | Self::NoBackend
+            | Self::Timeout => None,
         }
     }
 
@@ -254,8 +357,12 @@ impl Error {
     #[must_use]
     pub const fn pid(&self) -> Option<u32> {
         match self {
-            Self::System { pid, .. } | Self::Malformed { pid, .. } => *pid,
+            Self::System { pid, .. } | Self::Windows { pid, .. } | Self::Malformed { pid, .. } => {
+                *pid
+            }
             Self::Refused { pid, .. }
+            | Self::WindowsRefused { pid, .. }
+            | Self::NoBirth { pid }
             | Self::Hidden { pid }
             | Self::OwnPidMissing { pid }
             | Self::Unstable { pid } => Some(*pid),
@@ -263,7 +370,19 @@ impl Error {
         }
     }
 
-    /// The system call that failed and its errno.
+    /// The system call that failed, on any system.
+    #[must_use]
+    pub const fn syscall(&self) -> Option<&'static str> {
+        match self {
+            Self::Windows { syscall, .. } | Self::WindowsRefused { syscall, .. } => Some(*syscall),
+            _ => match self.system() {
+                Some((syscall, _)) => Some(syscall),
+                None => None,
+            },
+        }
+    }
+
+    /// The system call that failed and its errno, where systems have errnos.
     #[must_use]
     pub const fn system(&self) -> Option<(&'static str, Errno)> {
         match self {

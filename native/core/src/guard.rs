@@ -1,5 +1,6 @@
 //! A panic is a defect in this library; it must end as an error of the call, never as an abort of
 //! the host and never as text on its console.
+#![allow(clippy::missing_const_for_thread_local)] // both are; clippy 1.96 does not see it on Windows
 
 use crate::error::Error;
 use std::cell::{Cell, RefCell};

@@ -10,3 +10,4 @@ pub mod facts;
 pub mod guard;
 pub mod linux;
 pub mod sys;
+pub mod windows;

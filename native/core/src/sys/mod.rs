@@ -12,9 +12,22 @@ mod linux;
 #[cfg(target_os = "linux")]
 use linux as platform;
 
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(all(target_os = "windows", target_pointer_width = "64"))]
+mod windows;
+#[cfg(all(target_os = "windows", target_pointer_width = "64"))]
+use windows as platform;
+
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "macos",
+    all(target_os = "windows", target_pointer_width = "64")
+)))]
 mod unsupported;
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "macos",
+    all(target_os = "windows", target_pointer_width = "64")
+)))]
 use unsupported as platform;
 
 use crate::census::{self, Deadline, Host as _, Selection};
