@@ -6,9 +6,10 @@ mod xnu;
 use proc_safe_core::census::{Deadline, Host as _, Selection, Visibility, take};
 use proc_safe_core::darwin::Darwin;
 use proc_safe_core::darwin::info::Flavor;
-use proc_safe_core::darwin::record::{Gate, Record, RecordAnswer};
+use proc_safe_core::darwin::record::{MOST_HELPERS, Record, RecordAnswer};
 use proc_safe_core::error::{Code, Errno, Error, Reason};
 use proc_safe_core::facts::{Identity, Owner, Snapshot, State};
+use proc_safe_core::helpers::Gate;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use std::time::{Duration, Instant};
 use xnu::{Call, Instead, Model, OWN_PID, OWN_UID, Phase, Process, World, birth, short, unique};
@@ -19,7 +20,7 @@ const EPERM: Instead = Instead::Fail(Errno::EPERM);
 const EIO: Errno = Errno(5);
 
 fn gate() -> &'static Gate {
-    Box::leak(Box::new(Gate::new()))
+    Box::leak(Box::new(Gate::new(MOST_HELPERS)))
 }
 
 fn census(model: &Model, selection: Selection) -> Result<Vec<Snapshot>, Error> {

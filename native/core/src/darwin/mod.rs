@@ -12,9 +12,10 @@ pub mod record;
 use crate::census::{Deadline, Host, Visibility};
 use crate::error::{Errno, Error};
 use crate::facts::{Identity, Owner, Snapshot};
+use crate::helpers::Gate;
 use info::Flavor;
 use process::{Process, Reader, Reading, Want};
-use record::{Gate, RecordAnswer, Records};
+use record::{RecordAnswer, Records};
 
 /// The kernel reads that the census is made of. A record read may be left behind on a thread of its
 /// own, which keeps a clone.
@@ -86,6 +87,7 @@ impl<K: Kernel> Darwin<K> {
             exiting: process.exiting,
             identity: process.identity(pid),
             name: Some(process.name),
+            command: None,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The Darwin system calls behind [`Kernel`]. Mechanism only: no policy, no layouts but the shim's.
 
 use crate::darwin::info::{Flavor, micros_since_epoch, name_of};
-use crate::darwin::record::{Gate, Record, RecordAnswer};
+use crate::darwin::record::{MOST_HELPERS, Record, RecordAnswer};
 use crate::darwin::{Darwin, Kernel};
 use crate::error::{Errno, Error};
 use crate::facts::Origin;
+use crate::helpers::Gate;
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::{MaybeUninit, size_of};
 use std::ptr;
@@ -13,12 +14,15 @@ use std::sync::{Mutex, PoisonError};
 pub const HAS_BACKEND: bool = true;
 
 /// Helpers that a call left behind are the process's, whichever Worker made the call.
-static GATE: Gate = Gate::new();
+static GATE: Gate = Gate::new(MOST_HELPERS);
 /// The boot does not change.
 static ORIGIN: Mutex<Option<&'static Origin>> = Mutex::new(None);
 
-/// The host as one call sees it, and what all its identities share.
-pub fn host() -> Result<(Darwin<Xnu>, &'static Origin), Error> {
+/// The host as one call sees it.
+pub type CallHost = Darwin<Xnu>;
+
+/// It, and what all its identities share.
+pub fn host() -> Result<(CallHost, &'static Origin), Error> {
     Ok((Darwin::new(Xnu, &GATE), origin()?))
 }
 
