@@ -153,16 +153,23 @@ impl<T: Send + 'static> Errand<T> {
         let serve = move || {
             let outcome = guarded(|| {
                 let mut read = prepare()?;
+                let mut left = pids.len();
                 for pid in pids {
-                    if send.send(Ok(read(pid)?)).is_err() {
+                    let answer = read(pid)?;
+                    left = left.saturating_sub(1);
+                    if left == 0 {
+                        return Ok(Some(answer));
+                    }
+                    if send.send(Ok(answer)).is_err() {
                         break; // nobody waits any more
                     }
                 }
-                Ok(())
+                Ok(None)
             });
+            // Before the last answer: whoever has it needs no place to be free in a moment.
             gate.leave(&theirs);
-            if let Err(error) = outcome {
-                let _unheard = send.send(Err(error));
+            if let Some(last) = outcome.transpose() {
+                let _unheard = send.send(last);
             }
         };
         if let Err(error) = start(serve) {
@@ -231,6 +238,15 @@ mod tests {
             let answers: Vec<_> = (0..3).map(|_| errand.next(within(LONG))).collect();
             assert_eq!(answers, [Ok(1), Ok(2), Err(Error::CutShort)]);
             assert!(matches!(errand.next(within(LONG)), Err(Error::Panic(_))));
+        }
+    }
+
+    #[test]
+    fn whoever_has_the_last_answer_finds_the_place_free() {
+        let gate = gate(1);
+        for _ in 0..2_000 {
+            let errand = Errand::start(gate, within(LONG), vec![1, 2], || Ok(Ok)).unwrap();
+            assert_eq!([errand.next(within(LONG)), errand.next(within(LONG))], [Ok(1), Ok(2)]);
         }
     }
 

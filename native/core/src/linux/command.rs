@@ -238,20 +238,17 @@ impl<K: Kernel> Source<'_, K> {
                 _ => None, // it opened itself meanwhile
             });
         }
-        // An empty list may be a glimpse of an execve(2); nothing else tells who may not look inside.
-        for _ in 0..ATTEMPTS {
-            if !arguments.is_empty() {
-                break;
-            }
-            if !matches!(self.text(Part::Arguments)?, Ok(Told::Here(words)) if words.is_empty()) {
-                return Ok(None);
-            }
-        }
-        if !self.image()?.is_some_and(|after| after.size > 0) {
-            return Ok(None);
+        let Some(after) = self.image()?.filter(|after| after.size > 0) else { return Ok(None) };
+        if arguments.is_empty() && !(after.asleep && self.is_empty_still()?) {
+            return Ok(None); // perhaps a glimpse of an execve(2)
         }
         let arguments = split_strings(&arguments);
         Ok(Some(Ok(Some(Command { arguments, ..Command::default() }))))
+    }
+
+    fn is_empty_still(&self) -> Result<bool, Error> {
+        let empty = matches!(self.text(Part::Arguments)?, Ok(Told::Here(words)) if words.is_empty());
+        Ok(empty && self.image()?.is_some_and(|image| image.asleep && image.size > 0))
     }
 
     /// `None` if there is none yet or no more.

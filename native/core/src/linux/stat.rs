@@ -32,6 +32,8 @@ pub struct Stat {
 pub struct Image {
     /// The task is a kernel thread.
     pub kernel_thread: bool,
+    /// Neither running nor in a sleep that no signal ends, as a task inside execve(2) is.
+    pub asleep: bool,
     /// Field 23: bytes of virtual memory; 0 without an image.
     pub size: u64,
     /// Fields 26 to 28 and 45 to 51: where code, stack, data, arguments and environment begin and end. For a
@@ -40,12 +42,12 @@ pub struct Image {
 }
 
 impl Image {
-    /// The caller may look into the process, and it is not inside execve(2), which sets the stack's place
-    /// last.
+    /// The caller may look into the process, and it is not inside execve(2), which sets the end of the
+    /// environment and of the code last.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
-        let [_, _, stack, ..] = self.places;
-        stack != 0
+        let [_, code_end, stack, .., environment_end] = self.places;
+        code_end > 1 && stack != 0 && environment_end != 0
     }
 
     /// The length of the arguments and of the environment.
@@ -73,7 +75,8 @@ pub fn parse_image(bytes: &[u8]) -> Option<Image> {
     for (place, number) in places.iter_mut().zip([26, 27, 28, 45, 46, 47, 48, 49, 50, 51]) {
         *place = field(number)?;
     }
-    Some(Image { kernel_thread: field(9)? & PF_KTHREAD != 0, size: field(23)?, places })
+    let asleep = !matches!(fields.first(), Some(&("R" | "D")));
+    Some(Image { asleep, kernel_thread: field(9)? & PF_KTHREAD != 0, size: field(23)?, places })
 }
 
 /// `PF_EXITING` of linux/sched.h: the task is in do_exit() and will not return to user code.
