@@ -51,7 +51,11 @@ pub fn take_census<'env>(
             None if visible_only => Selection::All(Visibility::Visible),
             None => Selection::All(Visibility::All),
         };
-        sys::take_census(selection, keys.as_deref().map(split_keys), Deadline::after(timeout_ms.and_then(duration)))
+        sys::take_census(
+            selection,
+            keys.as_deref().map(split_keys),
+            Deadline::after(timeout_ms.and_then(duration)),
+        )
     });
     Ok(match outcome {
         Ok((rows, origin)) => Either::A(pack::pack(env, &rows, origin)?),

@@ -122,7 +122,10 @@ where
 
     /// What a row says of a command that could not be read: nothing. A failure that says nothing about
     /// the process is the census's.
-    fn admit(&self, command: Result<Option<Command>, Error>) -> Result<Option<Box<Command>>, Error> {
+    fn admit(
+        &self,
+        command: Result<Option<Command>, Error>,
+    ) -> Result<Option<Box<Command>>, Error> {
         match command {
             Ok(None) => Ok(None),
             Ok(Some(command)) => {
@@ -186,10 +189,7 @@ pub fn split_strings(block: &[u8]) -> Vec<Vec<u8>> {
 
 /// The values of `keys` in the strings of an environment, by the place of the key; the first of several
 /// counts, as for getenv(3).
-pub fn pick<'a>(
-    strings: impl Iterator<Item = &'a [u8]>,
-    keys: &Keys,
-) -> Vec<(usize, Vec<u8>)> {
+pub fn pick<'a>(strings: impl Iterator<Item = &'a [u8]>, keys: &Keys) -> Vec<(usize, Vec<u8>)> {
     let mut found: Vec<Option<&[u8]>> = vec![None; keys.len()];
     for string in strings {
         for (value, key) in found.iter_mut().zip(keys).filter(|(value, _)| value.is_none()) {

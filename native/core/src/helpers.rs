@@ -73,12 +73,8 @@ impl Gate {
     /// Nobody waits for this stay any more, unless it has ended.
     pub fn abandon(&self, stay: &Stay) {
         let mut inside = self.lock();
-        let open = stay.state.compare_exchange(
-            AWAITED,
-            ABANDONED,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+        let open =
+            stay.state.compare_exchange(AWAITED, ABANDONED, Ordering::Relaxed, Ordering::Relaxed);
         if open.is_ok() {
             inside.abandoned = inside.abandoned.saturating_add(1);
         }

@@ -73,7 +73,9 @@ fn describe_once<K: Kernel>(
     let command = read_command(kernel, pid, &process, &file, keys)?;
     let mut buffer = [0; STAT_BUFFER];
     let still = match kernel.read_stat(&file, &mut buffer) {
-        Ok(length) => buffer.get(..length).and_then(parse_stat).ok_or_else(|| malformed_stat(pid))?,
+        Ok(length) => {
+            buffer.get(..length).and_then(parse_stat).ok_or_else(|| malformed_stat(pid))?
+        }
         Err(errno) if errno.meaning() == Meaning::Failed => {
             return Err(Error::System { syscall: "read", errno, pid: Some(pid) });
         }
@@ -247,7 +249,8 @@ impl<K: Kernel> Source<'_, K> {
     }
 
     fn is_empty_still(&self) -> Result<bool, Error> {
-        let empty = matches!(self.text(Part::Arguments)?, Ok(Told::Here(words)) if words.is_empty());
+        let empty =
+            matches!(self.text(Part::Arguments)?, Ok(Told::Here(words)) if words.is_empty());
         Ok(empty && self.image()?.is_some_and(|image| image.asleep && image.size > 0))
     }
 
@@ -313,4 +316,3 @@ fn is_whole(arguments: &[u8], length: u64) -> bool {
     let title = arguments.strip_suffix(b"\0").unwrap_or(arguments);
     shown == Ok(length) || (!arguments.is_empty() && !title.contains(&0))
 }
-

@@ -11,12 +11,12 @@ pub mod listing;
 pub mod process;
 pub mod stat;
 
+use self::command::{Part, describe_process};
 use crate::census::{Deadline, Host, Visibility};
 use crate::command::{Described, DescribingHost, Keys};
 use crate::error::{Errno, Error, FailedCall};
 use crate::facts::{Identity, Owner, Snapshot};
 use birth::ClockSample;
-use self::command::{Part, describe_process};
 use ground::Ground;
 use process::{Process, Reading, Want, read_process};
 
@@ -83,12 +83,8 @@ pub trait Kernel: Sync + Sized {
     fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, FailedCall>;
 
     /// The target of the link of a part below `pid`, or below `pid/task/tid`.
-    fn read_part_link(
-        &self,
-        pid: u32,
-        tid: Option<u32>,
-        part: Part,
-    ) -> Result<Vec<u8>, FailedCall>;
+    fn read_part_link(&self, pid: u32, tid: Option<u32>, part: Part)
+    -> Result<Vec<u8>, FailedCall>;
     /// A whole part in one read, which makes it one program's; `None` if it is longer than
     /// [`crate::command::LONGEST`]. Can block on a lock of the target's.
     fn read_part(

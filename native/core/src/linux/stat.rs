@@ -54,10 +54,7 @@ impl Image {
     #[must_use]
     pub const fn lengths(&self) -> (u64, u64) {
         let [.., arguments, arguments_end, environment, environment_end] = self.places;
-        (
-            arguments_end.saturating_sub(arguments),
-            environment_end.saturating_sub(environment),
-        )
+        (arguments_end.saturating_sub(arguments), environment_end.saturating_sub(environment))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The Linux system calls behind [`Kernel`]. Mechanism only: no policy, no parsing of processes.
 
+use crate::command::LONGEST;
 use crate::error::{Errno, Error, FailedCall, Reason};
 use crate::facts::Origin;
-use crate::command::LONGEST;
 use crate::linux::birth::ClockSample;
 use crate::linux::command::Part;
 use crate::linux::dirents::parse_ids;
