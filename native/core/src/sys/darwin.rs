@@ -136,7 +136,21 @@ impl Kernel for Xnu {
             _ => Ok(RecordAnswer::Malformed),
         }
     }
+
+    fn arguments(&self, pid: u32, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let pid = c_int::try_from(pid).map_err(|_| Errno::ESRCH)?;
+        let mut name = [libc::CTL_KERN, KERN_PROCARGS2, pid];
+        let mut length = buffer.len();
+        let (name, into) = (name.as_mut_ptr(), buffer.as_mut_ptr().cast());
+        // SAFETY: sysctl(3) reads three numbers and writes at most length bytes into buffer, which outlives
+        // the call; nothing is set.
+        let result = unsafe { libc::sysctl(name, 3, into, &raw mut length, ptr::null_mut(), 0) };
+        if result == 0 { Ok(length) } else { Err(last_errno()) }
+    }
 }
+
+/// `KERN_PROCARGS2` of sys/sysctl.h.
+const KERN_PROCARGS2: c_int = 49;
 
 const PRESENT: i32 = 0;
 const ABSENT: i32 = 1;
