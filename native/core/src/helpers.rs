@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// Admits helpers. One a kind of read and process, so that no more than its places can ever be left
 /// behind, whichever Worker made the calls.
@@ -48,13 +49,9 @@ impl Gate {
             if inside.abandoned >= self.places {
                 return Err(Error::Timeout);
             }
-            inside = match deadline.remaining()? {
-                None => self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => {
-                    let waited = self.changed.wait_timeout(inside, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+            let left = deadline.remaining()?.unwrap_or(A_WHILE);
+            let waited = self.changed.wait_timeout(inside, left);
+            inside = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         inside.helpers = inside.helpers.saturating_add(1);
         Ok(())
@@ -81,6 +78,9 @@ impl Gate {
         self.changed.notify_all();
     }
 }
+
+/// Between two looks of a wait that nothing bounds.
+const A_WHILE: Duration = Duration::from_secs(3600);
 
 const AWAITED: u8 = 0;
 const ENDED: u8 = 1;

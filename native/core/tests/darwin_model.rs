@@ -959,7 +959,7 @@ fn with_commands(
     gate: &'static Gate,
     time: Duration,
 ) -> Result<Vec<Snapshot>, Error> {
-    let host = Darwin::new(model.clone(), gate);
+    let host = Darwin::new(model.clone(), self::gate());
     let theirs = model.clone();
     let open = move || Ok(Darwin::new(theirs.clone(), self::gate()));
     let host = WithCommands::new(&host, gate, keys(), open);

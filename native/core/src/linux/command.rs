@@ -215,7 +215,8 @@ impl<K: Kernel> Source<'_, K> {
             }
             _ => false,
         };
-        if !same || !self.image()?.is_some_and(|after| after.places == image.places) {
+        let after = self.image()?;
+        if !same || after.is_none_or(|after| after.places != image.places) {
             return Ok(None);
         }
         if !is_whole(&arguments, image.lengths().0) {
