@@ -884,19 +884,27 @@ fn a_command_is_one_programs_and_one_births() {
         }
     }
     // Where nothing tells programs apart, the answer is read twice.
-    for from in 0..14 {
-        let mut programs = 0;
-        let mut world = world_with(Phase::Live);
-        world.instead.insert(unique(PID), EPERM);
-        let model = Model::scripted(world, move |world, number, _| {
-            if number >= from && programs < 5 {
-                programs += 1;
-                world.execute(PID, programs);
+    for recycle in [false, true] {
+        for from in 0..14 {
+            for most in 1..4 {
+                let mut changes = 0;
+                let mut world = world_with(Phase::Live);
+                world.instead.insert(unique(PID), EPERM);
+                let model = Model::scripted(world, move |world, number, _| {
+                    if number >= from && changes < most {
+                        changes += 1;
+                        world.execute(PID, changes);
+                        if recycle {
+                            world.recycle(PID);
+                            world.recycle(PID); // every other birth is the caller's
+                        }
+                    }
+                });
+                let described = describe(&model, PID).unwrap().unwrap();
+                assert!(recycle || described.1.is_ok());
+                assert_one_program(&model.world(), &described);
             }
-        });
-        let described = describe(&model, PID).unwrap().unwrap();
-        assert!(described.1.is_ok());
-        assert_one_program(&model.world(), &described);
+        }
     }
 }
 

@@ -845,18 +845,51 @@ fn a_command_is_one_programs_whatever_is_executed_between_any_two_reads() {
 }
 
 #[test]
+fn without_random_places_the_program_and_its_arguments_are_looked_at_twice() {
+    for at in 0..24 {
+        let mut world = own_world();
+        world.fixed_places = true;
+        let model = Model::scripted(world, |world, number, _| {
+            if number == at {
+                world.execute(PID, 1);
+            }
+        });
+        let described = describe(&model, PID).unwrap().unwrap();
+        assert!(described.1.is_ok(), "{described:?}");
+        assert_one_program(&model.world(), &described);
+    }
+}
+
+#[test]
 fn the_birth_is_proved_after_the_command_was_read() {
-    for from in 0..24 {
-        for every in 1..6 {
-            let mut left = 7;
-            let model = Model::scripted(own_world(), |world, number, _| {
-                if number >= from && (number - from) % every == 0 && left > 0 {
-                    left -= 1;
-                    world.recycle(PID);
+    // Its leader is dead, and whoever has the pid next has a thread of the same number.
+    let by_thread = |world: &mut World| {
+        world.change(PID, |process| {
+            process.threads.push(Thread { tid: PID + 7, exiting: false, dead: false });
+            process.threads[0].dead = true;
+        });
+    };
+    for threaded in [false, true] {
+        for from in 0..24 {
+            for (every, most) in [(1, 1), (1, 7), (2, 2), (3, 7), (4, 3)] {
+                let mut left = most;
+                let mut world = own_world();
+                if threaded {
+                    by_thread(&mut world);
                 }
-            });
-            let described = describe(&model, PID).unwrap().unwrap();
-            assert_one_program(&model.world(), &described);
+                let model = Model::scripted(world, |world, number, _| {
+                    if number >= from && (number - from) % every == 0 && left > 0 {
+                        left -= 1;
+                        world.recycle(PID);
+                        world.recycle(PID); // every other birth is the caller's
+                        if threaded {
+                            by_thread(world);
+                        }
+                    }
+                });
+                let described = describe(&model, PID).unwrap().unwrap();
+                assert_one_program(&model.world(), &described);
+            }
         }
     }
 }

@@ -71,11 +71,12 @@ impl Process {
         self.uid() == OWN_UID
     }
     /// Fields 26 to 28 and 45 to 51 of its stat.
-    fn places(&self) -> [u64; 10] {
+    fn places(&self, fixed: bool) -> [u64; 10] {
         if !self.is_own() {
             return [1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
         }
-        let start = u64::from(self.birth) << 40 | u64::from(self.image) << 20;
+        let image = if fixed { 0 } else { self.image };
+        let start = u64::from(self.birth) << 40 | u64::from(image) << 20;
         let arguments = u64::try_from(self.arguments().len()).expect("a length");
         let environment = u64::try_from(self.environment().len()).expect("a length");
         let end = start + arguments;
@@ -140,6 +141,8 @@ pub struct World {
     /// Errors to answer with, instead of an answer.
     pub errors: HashMap<Call, Errno>,
     pub no_pidfd: bool,
+    /// Address space randomisation is switched off: an execve(2) may choose the same places.
+    pub fixed_places: bool,
     /// Parts that are longer than what is read of them.
     pub endless: HashSet<Part>,
     /// Parts of which the kernel gives so many bytes.
@@ -280,7 +283,8 @@ impl World {
         })
     }
 
-    fn stat_text(process: &Process, thread: &Thread, glitch: Option<Glitch>) -> Vec<u8> {
+    fn stat_text(&self, process: &Process, thread: &Thread, glitch: Option<Glitch>) -> Vec<u8> {
+        let fixed = self.fixed_places;
         let (pid, name) = (thread.tid, process.name());
         let (parent, group, session) = (process.parent, process.group(), process.session());
         let (mut letter, mut threads) = (process.letter, process.threads.len());
@@ -295,14 +299,14 @@ impl World {
             Some(Glitch::NotLeading) => exit_signal = -1,
             Some(Glitch::OtherNumber) => {
                 let other = Thread { tid: pid + 1, ..thread.clone() };
-                return Self::stat_text(process, &other, None);
+                return self.stat_text(process, &other, None);
             }
             Some(Glitch::DeadLeader(shown)) => (letter, threads) = (shown, 1),
             None => {}
         }
         // exit_mm comes after the flag, and by the time of the last read here.
         let image = !thread.dead && !thread.exiting;
-        let (size, places) = if image { (4096, process.places()) } else { (0, [0; 10]) };
+        let (size, places) = if image { (4096, process.places(fixed)) } else { (0, [0; 10]) };
         let [code, code_end, stack, rest @ ..] = places;
         let rest = rest.map(|place| place.to_string()).join(" ");
         format!(
@@ -464,7 +468,7 @@ impl Kernel for Model<'_> {
         let glitch = world.take_glitch(tid);
         if let Some(process) = world.processes.values().find(|process| process.birth == birth) {
             let thread = process.threads.iter().find(|thread| thread.tid == tid);
-            let text = thread.map(|thread| World::stat_text(process, thread, glitch));
+            let text = thread.map(|thread| world.stat_text(process, thread, glitch));
             return text.map(|text| Self::write(&text, buffer)).ok_or(Errno::ESRCH);
         }
         let last = world.history.get(&birth).and_then(|forms| forms.last()).cloned();
@@ -503,7 +507,7 @@ impl Kernel for Model<'_> {
         let tid = world.aliases.get(&tid).copied().unwrap_or(tid);
         let thread = process.threads.iter().find(|thread| thread.tid == tid);
         let thread = thread.ok_or(Errno::ENOENT).map_err(in_openat)?;
-        Ok(Self::write(&World::stat_text(process, thread, None), buffer))
+        Ok(Self::write(&world.stat_text(process, thread, None), buffer))
     }
 
     fn read_part_link(
