@@ -73,9 +73,9 @@ where
     O: Fn() -> Result<D, Error> + Clone + Send + 'static,
     D: DescribingHost,
 {
-    /// `open` makes the same host for a helper.
-    pub const fn new(host: &'a H, gate: &'static Gate, keys: Keys, open: O) -> Self {
-        Self { host, open, keys, gate, room: RefCell::new(MOST_IN_CENSUS) }
+    /// `open` makes the same host for a helper; `room` is for the bytes of all commands.
+    pub const fn new(host: &'a H, gate: &'static Gate, keys: Keys, room: usize, open: O) -> Self {
+        Self { host, open, keys, gate, room: RefCell::new(room) }
     }
 
     /// Each row read again together with its command, through one process; the row as it is where that

@@ -959,6 +959,24 @@ fn what_is_refused_is_not_called_unset() {
 }
 
 #[test]
+fn an_empty_list_of_another_user_may_be_a_glimpse_of_an_exec() {
+    let empty = |letter| {
+        let mut world = foreign_world();
+        world.cut.insert(Part::Arguments, 0);
+        world.change(PID, |process| process.letter = letter);
+        let model = Model::new(world);
+        let ground = model.ground();
+        let (_, told) =
+            Linux::new(&model, &ground).unwrap().describe(PID, &vec![]).unwrap().unwrap();
+        told
+    };
+    assert_eq!(empty('S'), Ok(Some(Command::default())));
+    for letter in ['R', 'D'] {
+        assert_eq!(empty(letter), Err(Error::Unstable { pid: PID }));
+    }
+}
+
+#[test]
 fn a_read_that_says_nothing_about_the_process_is_an_error_of_the_call() {
     const EIO: Errno = Errno(5);
     for part in [Part::Executable, Part::WorkingDirectory, Part::Arguments, Part::Environment] {

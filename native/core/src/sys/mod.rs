@@ -18,7 +18,7 @@ mod unsupported;
 use unsupported as platform;
 
 use crate::census::{self, Deadline, Host as _, Selection};
-use crate::command::{self, Keys, MOST_HELPERS, WithCommands};
+use crate::command::{self, Keys, MOST_HELPERS, MOST_IN_CENSUS, WithCommands};
 use crate::error::Error;
 use crate::facts::{Command, Identity, Origin, Snapshot};
 use crate::helpers::Gate;
@@ -42,7 +42,7 @@ pub fn take_census(
     let rows = match keys {
         None => census::take(&host, selection, deadline)?,
         Some(keys) => {
-            let host = WithCommands::new(&host, &COMMANDS, keys, open_host);
+            let host = WithCommands::new(&host, &COMMANDS, keys, MOST_IN_CENSUS, open_host);
             census::take(&host, selection, deadline)?
         }
     };
