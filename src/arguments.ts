@@ -11,6 +11,8 @@ export interface ListRequest {
   readonly pids: Uint32Array | undefined;
   readonly deadline: Deadline;
   readonly visibleOnly: boolean;
+  /** Rows shall have commands, with these variables. */
+  readonly keys: readonly string[] | undefined;
 }
 
 /** The end of a call, by the clock of its beginning. */
@@ -29,7 +31,8 @@ export class Deadline {
   }
 }
 
-const LIST_OPTIONS = ["pids", "timeoutMs", "visibility"];
+const LIST_OPTIONS = ["pids", "timeoutMs", "visibility", "includeCommand", "environmentKeys"];
+const COMMAND_OPTIONS = ["environmentKeys", "timeoutMs"];
 const ANCESTRY_OPTIONS = ["maxDepth", "throughPid"];
 
 const GREATEST_PID = 2 ** 32 - 1;
@@ -39,11 +42,57 @@ const MOST_PIDS = 2 ** 24;
 const PIDS_A_LOOK = 4096;
 
 export function checkListOptions(options: unknown): ListRequest {
-  if (options === undefined) return { pids: undefined, deadline: new Deadline(undefined), visibleOnly: false };
+  if (options === undefined) {
+    return { pids: undefined, deadline: new Deadline(undefined), visibleOnly: false, keys: undefined };
+  }
   checkNames(options, LIST_OPTIONS);
   const deadline = new Deadline(checkTimeout(option(options, "timeoutMs")));
   const visibleOnly = checkVisibility(option(options, "visibility"));
-  return { pids: checkPids(option(options, "pids"), deadline), deadline, visibleOnly };
+  const includeCommand = option(options, "includeCommand");
+  if (includeCommand !== undefined && typeof includeCommand !== "boolean") {
+    throw invalid("includeCommand must be true or false");
+  }
+  const asked = option(options, "environmentKeys");
+  if (asked !== undefined && includeCommand !== true) throw invalid("environmentKeys need includeCommand");
+  const keys = includeCommand === true ? checkKeys(asked) : undefined;
+  return { pids: checkPids(option(options, "pids"), deadline), deadline, visibleOnly, keys };
+}
+
+/** How long a process may take to show its command. */
+const DEFAULT_PATIENCE_MS = 1000;
+
+export function checkCommandOptions(options: unknown): { keys: readonly string[]; timeoutMs: number } {
+  if (options === undefined) return { keys: [], timeoutMs: DEFAULT_PATIENCE_MS };
+  checkNames(options, COMMAND_OPTIONS);
+  const timeoutMs = checkTimeout(option(options, "timeoutMs")) ?? DEFAULT_PATIENCE_MS;
+  return { keys: checkKeys(option(options, "environmentKeys")), timeoutMs };
+}
+
+/** More, and longer, than anyone asks for; bounds what is compared with each variable of each process. */
+const MOST_KEYS = 1024;
+const LONGEST_KEY = 1024;
+
+/** Names of variables, each once. */
+function checkKeys(keys: unknown): readonly string[] {
+  if (keys === undefined) return [];
+  if (!isArray(keys)) throw invalid("environmentKeys must be an array");
+  const length = touch("the length of environmentKeys", () => keys.length);
+  if (!Number.isInteger(length) || length < 0 || length > MOST_KEYS) {
+    throw invalid(`environmentKeys must hold at most ${MOST_KEYS} names`);
+  }
+  const checked = new Set<string>();
+  for (let index = 0; index < length; index++) {
+    const key: unknown = touch("an element of environmentKeys", () => keys[index]);
+    if (!isVariableName(key)) {
+      throw invalid(`a key must be a well-formed string of 1 to ${LONGEST_KEY} characters without "=" and NUL`);
+    }
+    checked.add(key);
+  }
+  return [...checked];
+}
+
+function isVariableName(key: unknown): key is string {
+  return typeof key === "string" && key.length > 0 && key.length <= LONGEST_KEY && !/[=\0\p{Surrogate}]/u.test(key);
 }
 
 /** Far more than a chain has; bounds a call where nobody thought of a bound. */

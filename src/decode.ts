@@ -1,8 +1,8 @@
 // Columns to rows; native/addon/src/pack.rs is the other half and must change together with this.
 
 import { COLUMNS } from "./native.js";
-import type { PackedCensus } from "./native.js";
-import type { ProcessIdentity, ProcessOwner, ProcessSnapshot, ProcessState } from "./types.js";
+import type { PackedCensus, PackedCommands } from "./native.js";
+import type { ProcessCommand, ProcessIdentity, ProcessOwner, ProcessSnapshot, ProcessState } from "./types.js";
 
 // `bits` of a row.
 const OWNER = 3;
@@ -31,7 +31,10 @@ export type Origin = Pick<
 >;
 
 /** The rows of a census, frozen, in the order of the columns. */
-export function decodeRows([numbers, names, origin]: PackedCensus): readonly ProcessSnapshot[] {
+export function decodeRows(
+  [numbers, names, origin, commands]: PackedCensus,
+  keys: readonly string[] = [],
+): readonly ProcessSnapshot[] {
   const shared = decodeOrigin(origin);
   const rows: ProcessSnapshot[] = [];
   let nameStart = 0;
@@ -40,7 +43,50 @@ export function decodeRows([numbers, names, origin]: PackedCensus): readonly Pro
     rows.push(rowAt(numbers, at, names.slice(nameStart, nameEnd), shared));
     nameStart = nameEnd;
   }
+  if (commands) {
+    for (const [index, command] of commandsOf(commands, keys)) {
+      rows[index] = Object.freeze({ ...rows[index]!, command });
+    }
+  }
   return Object.freeze(rows);
+}
+
+/** The only command, frozen. */
+export function decodeCommand(packed: PackedCommands, keys: readonly string[]): ProcessCommand {
+  for (const [, command] of commandsOf(packed, keys)) return command;
+  throw new TypeError("there is no command");
+}
+
+// `bits` of a command.
+const EXECUTABLE = 1;
+const WORKING_DIRECTORY = 1 << 1;
+
+function* commandsOf(
+  [numbers, texts]: PackedCommands,
+  keys: readonly string[],
+): Generator<[row: number, command: ProcessCommand]> {
+  let at = 0;
+  let end = 0;
+  const next = (): number => numbers[at++]!;
+  const text = (): string => texts.slice(end, (end += next()));
+  while (at < numbers.length) {
+    const row = next();
+    const bits = next();
+    const words = next();
+    const variables = next();
+    const executable = bits & EXECUTABLE ? text() : undefined;
+    const cwd = bits & WORKING_DIRECTORY ? text() : undefined;
+    const argv = Object.freeze(Array.from({ length: words }, text));
+    // From entries, so that a variable named __proto__ is one.
+    const environment = Object.freeze(Object.fromEntries(Array.from({ length: variables }, () => [keys[next()]!, text()])));
+    const command = {
+      ...(executable !== undefined && { executable }),
+      argv,
+      ...(cwd !== undefined && { cwd }),
+      environment,
+    };
+    yield [row, Object.freeze(command)];
+  }
 }
 
 /** The identity of the only row, frozen. */

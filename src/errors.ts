@@ -19,6 +19,7 @@ export type ProcSafeErrorReason =
   | "cut-short"
   | "unstable-pid"
   | "malformed-record"
+  | "too-long"
   | "procfs-unavailable"
   | "foreign-procfs"
   | "panic"

@@ -1,7 +1,7 @@
 // The public entry `proc-safe`: everything.
 
-export { listProcesses } from "./inspect.js";
-export type { ListProcessesOptions } from "./inspect.js";
+export { listProcesses, readProcessCommand } from "./inspect.js";
+export type { ListProcessesOptions, ReadProcessCommandOptions } from "./inspect.js";
 export {
   compareIdentities,
   inspectIdentity,
@@ -18,4 +18,4 @@ export type { NativeMode, NativeStatus } from "./native-status.js";
 export { ProcSafeError } from "./errors.js";
 export type { ProcSafeErrorCode, ProcSafeErrorDetails, ProcSafeErrorReason } from "./errors.js";
 export type { AncestryStop, BootIdentity, IdentityComparison, IdentityState, ProcessAncestry } from "./types.js";
-export type { ProcessIdentity, ProcessOwner, ProcessSnapshot, ProcessState } from "./types.js";
+export type { ProcessCommand, ProcessIdentity, ProcessOwner, ProcessSnapshot, ProcessState } from "./types.js";

@@ -14,9 +14,12 @@ import { currentTarget } from "./target.js";
 
 /**
  * What crosses the boundary (native/addon/src/pack.rs is the other half): the rows as columns of numbers,
- * all names one behind the other, and what all identities share.
+ * all names one behind the other, what all identities share, and the commands where they were asked for.
  */
-export type PackedCensus = readonly [numbers: Float64Array, names: string, origin: string];
+export type PackedCensus = readonly [numbers: Float64Array, names: string, origin: string, commands?: PackedCommands | null];
+
+/** Commands: numbers that say whose they are and how long each text is, and all texts one behind the other. */
+export type PackedCommands = readonly [numbers: Uint32Array, texts: string];
 
 /** One row of `numbers`. */
 export const COLUMNS = 11;
@@ -32,12 +35,18 @@ interface Failure {
 
 interface Binding {
   describeBinding(): { version: string; contract: number; supported: boolean };
-  takeCensus(pids: Uint32Array | undefined, timeoutMs: number | undefined, visibleOnly: boolean): PackedCensus | Failure;
+  takeCensus(
+    pids: Uint32Array | undefined,
+    timeoutMs: number | undefined,
+    visibleOnly: boolean,
+    keys: string | undefined,
+  ): PackedCensus | Failure;
+  readCommand(pid: number, timeoutMs: number, keys: string): PackedCommands | null | Failure;
   readIdentity(pid: number, row: Float64Array): string | null | Failure;
   readOrigin(): string | Failure;
 }
 
-const CONTRACT = 1;
+const CONTRACT = 2;
 const MODES = ["auto", "require", "off"] as const;
 
 export type NativeMode = (typeof MODES)[number];
@@ -56,13 +65,27 @@ let loaded: Loaded | undefined;
 /** Where a bundler has put the binary. */
 let chosen: string | undefined;
 
-/** Every process, or the given pids. Arguments are checked by the caller. */
+/**
+ * Every process, or the given pids; with their commands if there are `keys`, even none of them. Arguments are
+ * checked by the caller.
+ */
 export function takeCensus(
   pids: Uint32Array | undefined,
   timeoutMs: number | undefined,
   visibleOnly: boolean,
+  keys: readonly string[] | undefined,
 ): PackedCensus {
-  return unwrap(binding().takeCensus(pids, timeoutMs, visibleOnly));
+  return unwrap(binding().takeCensus(pids, timeoutMs, visibleOnly, keys && joinKeys(keys)));
+}
+
+/** One command, or `null` for a process that is absent or has no memory image left. */
+export function readCommand(pid: number, timeoutMs: number, keys: readonly string[]): PackedCommands | null {
+  return unwrap(binding().readCommand(pid, timeoutMs, joinKeys(keys)));
+}
+
+/** No name holds a NUL. */
+function joinKeys(keys: readonly string[]): string {
+  return keys.map((key) => `${key}\0`).join("");
 }
 
 const identityRow = new Float64Array(COLUMNS);
@@ -82,7 +105,7 @@ export function readOrigin(): string {
 }
 
 /** Turns the failure of a native call into the public error. */
-export function unwrap<T extends PackedCensus | string | null>(result: T | Failure): T {
+export function unwrap<T extends PackedCensus | PackedCommands | string | null>(result: T | Failure): T {
   if (!isFailure(result)) return result;
   const { code, message, pid, syscall, errno, reason } = result;
   const name = errno === undefined ? undefined : errnoName(errno);
@@ -97,7 +120,7 @@ export function unwrap<T extends PackedCensus | string | null>(result: T | Failu
   });
 }
 
-function isFailure(result: PackedCensus | string | null | Failure): result is Failure {
+function isFailure(result: PackedCensus | PackedCommands | string | null | Failure): result is Failure {
   return typeof result === "object" && result !== null && !Array.isArray(result);
 }
 

@@ -64,6 +64,31 @@ export interface ProcessSnapshot {
   /** The kernel has begun to tear the process down; it will not run user code again. */
   readonly exiting?: true;
   readonly identity?: ProcessIdentity;
+  /**
+   * Only with `includeCommand`. Absent where there is none (a zombie), where it or a variable that was asked for
+   * is refused, too long or not whole, and where the process did not answer in time.
+   */
+  readonly command?: ProcessCommand;
+}
+
+/**
+ * What a process runs, all of it of one program. Bytes that are not UTF-8 read as U+FFFD, a byte order mark stays.
+ * Texts are the process's own and can be secret: escape them for output, and keep them out of logs.
+ */
+export interface ProcessCommand {
+  /**
+   * The file of the program. Linux: as its mount namespace has it, with " (deleted)" behind it once it is unlinked.
+   * macOS: as exec was given it, which may be relative. Absent for a kernel thread and where it is refused.
+   */
+  readonly executable?: string;
+  /** As the kernel shows it now: a program can rewrite it. Empty for a kernel thread. */
+  readonly argv: readonly string[];
+  /** Windows only. */
+  readonly commandLine?: string;
+  /** The working directory. Linux only. Absent for a kernel thread and where it is refused. */
+  readonly cwd?: string;
+  /** Of the variables that were asked for, those that are set, in the order of the keys. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** Whether two identities are of one process. */

@@ -3,7 +3,7 @@
 
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { listProcesses, ProcSafeError, readProcessIdentity } from "proc-safe";
+import { listProcesses, ProcSafeError, readProcessCommand, readProcessIdentity } from "proc-safe";
 import { scriptValue } from "./support/node.ts";
 
 const invalid = expect.objectContaining({ name: "ProcSafeError", code: "invalid-argument" });
@@ -130,13 +130,16 @@ test("each option and each element is read once", () => {
       },
     });
   listProcesses(watch({ pids: watch([process.pid, 1]), timeoutMs: 60_000 }));
-  expect(reads.sort()).toEqual(["0", "1", "length", "pids", "timeoutMs", "visibility"]);
+  expect(reads.sort()).toEqual(["0", "1", "environmentKeys", "includeCommand", "length", "pids", "timeoutMs", "visibility"]);
+  reads.length = 0;
+  readProcessCommand(0, watch({ environmentKeys: watch(["A", "B"]), timeoutMs: 60_000 }));
+  expect(reads.sort()).toEqual(["0", "1", "environmentKeys", "length", "timeoutMs"]);
 });
 
 test("nobody's change to Object.prototype is an argument, or breaks an answer", () => {
   const script = `
     const whole = listProcesses().length;
-    const changes = { pids: [1], visibility: "some", timeoutMs: -1, code: "x", error: {}, loaded: {}, cause: 1, maxDepth: 1, throughPid: 1, uniqueId: "1", timeNamespace: "1" };
+    const changes = { pids: [1], visibility: "some", timeoutMs: -1, code: "x", error: {}, loaded: {}, cause: 1, maxDepth: 1, throughPid: 1, includeCommand: 1, environmentKeys: [""], executable: 1, cwd: 1, command: 1, uniqueId: "1", timeNamespace: "1" };
     const answers = [];
     for (const [key, value] of Object.entries(changes)) {
       Object.prototype[key] = value;
@@ -144,12 +147,13 @@ test("nobody's change to Object.prototype is an argument, or breaks an answer", 
         answers.push(listProcesses({}).length > 1, readProcessIdentity(process.pid).pid === process.pid, isSupported(), nativeStatus().state === "ready");
         answers.push(procSafe.inspectIdentity(readProcessIdentity(process.pid)) === "live");
         answers.push(procSafe.readProcessAncestry(process.pid, {}).stoppedBy === "root");
+        answers.push(procSafe.readProcessCommand(process.pid, {}).argv.length > 1);
         answers.push(procSafe.descendantsOf(listProcesses(), readProcessIdentity(process.ppid)).processes.some(({ pid }) => pid === process.pid));
       } finally { delete Object.prototype[key]; }
     }
     report([answers.length, answers.every(Boolean)]);
   `;
-  expect(scriptValue(script)).toEqual([77, true]);
+  expect(scriptValue(script)).toEqual([128, true]);
 });
 
 test("options from another realm are plain too", () => {

@@ -4,7 +4,7 @@
 // PROC_SAFE_CROSS=require.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
@@ -31,12 +31,13 @@ const NEEDS = {
   rig: () => (existsSync(RIG) ? undefined : "needs rig/build/rig.node: node rig/build.mjs"),
   lld: () => (existsSync(MODULES["lld-chained"]) ? undefined : "needs ld64.lld (lld-22)"),
   "darwin-x64": () => freshBinary("darwin-x64"),
+  fuse: () => (opens("/dev/fuse") ? undefined : "needs /dev/fuse: a file system that does not answer holds a process"),
   "time namespaces": () => unshareKnows("--time"),
 } satisfies Record<string, Check>;
 
 export type Need = keyof typeof NEEDS;
 
-const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespace", "pidfs inodes", "landlock", "x86_64"];
+const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespace", "pidfs inodes", "landlock", "fuse", "x86_64"];
 /** LLVM's linker is in no list of what must be installed: not every distribution has it. */
 const OF_OTHER_SYSTEMS: readonly Need[] = ["zig", "rig", "darwin-x64"];
 const NEVER_REQUIRED: readonly Need[] = [...OF_THE_MACHINE, "linux", "darwin", "lld"];
@@ -63,6 +64,15 @@ function freshBinary(name: string): string | undefined {
   const sources = files.map((path) => statSync(join(native, path)).mtimeMs);
   const built = statSync(join(ROOT, `prebuilds/${name}.node`), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   return built > Math.max(...sources) ? undefined : `needs prebuilds/${name}.node of these sources: node scripts/cross.mjs ${name}`;
+}
+
+function opens(file: string): boolean {
+  try {
+    closeSync(openSync(file, "r+"));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function kernelSince(major: number, minor: number): string | undefined {

@@ -8,7 +8,7 @@ mod pack;
 use napi::Env;
 use napi::bindgen_prelude::{Either, Float64ArraySlice, Uint32Array};
 use napi_derive::napi;
-use pack::{Census, Failure};
+use pack::{Census, Commands, Failure};
 use proc_safe_core::census::{Deadline, Selection, Visibility};
 use proc_safe_core::error::Error;
 use proc_safe_core::guard::guarded;
@@ -16,7 +16,7 @@ use proc_safe_core::sys;
 use std::time::Duration;
 
 /// The shape of what crosses; the TypeScript side accepts exactly one.
-const CONTRACT: u32 = 1;
+const CONTRACT: u32 = 2;
 
 /// What was loaded.
 #[napi(object, object_from_js = false)]
@@ -35,13 +35,15 @@ pub fn describe_binding() -> Binding {
     Binding { version: env!("CARGO_PKG_VERSION"), contract: CONTRACT, supported: sys::HAS_BACKEND }
 }
 
-/// Takes a census of the pids, or of all processes. Arguments are checked by the caller.
+/// Takes a census of the pids, or of all processes; with `keys`, names of variables with a NUL
+/// behind each, rows have their commands. Arguments are checked by the caller.
 #[napi(catch_unwind)]
 pub fn take_census<'env>(
     env: &'env Env,
     pids: Option<Uint32Array>,
     timeout_ms: Option<f64>,
     visible_only: bool,
+    keys: Option<String>,
 ) -> napi::Result<Either<Census<'env>, Failure>> {
     let outcome = guarded(|| {
         let selection = match pids {
@@ -49,12 +51,37 @@ pub fn take_census<'env>(
             None if visible_only => Selection::All(Visibility::Visible),
             None => Selection::All(Visibility::All),
         };
-        sys::take_census(selection, Deadline::after(timeout_ms.and_then(duration)))
+        sys::take_census(
+            selection,
+            keys.as_deref().map(split_keys),
+            Deadline::after(timeout_ms.and_then(duration)),
+        )
     });
     Ok(match outcome {
         Ok((rows, origin)) => Either::A(pack::pack(env, &rows, origin)?),
         Err(error) => Either::B(Failure::from(&error)),
     })
+}
+
+/// Reads one command; null if there is no such process or it has no memory image left.
+#[napi(catch_unwind)]
+pub fn read_command<'env>(
+    env: &'env Env,
+    pid: u32,
+    timeout_ms: f64,
+    keys: String,
+) -> napi::Result<Either<Option<Commands<'env>>, Failure>> {
+    let deadline = Deadline::after(duration(timeout_ms));
+    Ok(match guarded(|| sys::read_command(pid, split_keys(&keys), deadline)) {
+        Ok(None) => Either::A(None),
+        Ok(Some(command)) => Either::A(Some(pack::pack_commands(env, [(0, &command)])?)),
+        Err(error) => Either::B(Failure::from(&error)),
+    })
+}
+
+/// The names that [`take_census`] and [`read_command`] were given, each with a NUL behind it.
+fn split_keys(keys: &str) -> Vec<Vec<u8>> {
+    keys.split_terminator('\0').map(|key| key.as_bytes().to_vec()).collect()
 }
 
 /// Reads one identity into the columns of a row; null if the process was proved absent.

@@ -2,15 +2,27 @@
 //! creating it in JavaScript. `src/decode.ts` is the other half and must change together with this.
 
 use napi::Env;
-use napi::bindgen_prelude::Float64ArraySlice;
+use napi::bindgen_prelude::{Float64ArraySlice, Uint32ArraySlice};
 use napi_derive::napi;
 use proc_safe_core::error::Error;
-use proc_safe_core::facts::{Identity, Origin, Owner, Snapshot, State};
+use proc_safe_core::facts::{Command, Identity, Origin, Owner, Snapshot, State};
 
 /// An array, which costs less than an object: the rows as [`COLUMNS`] numbers each, all names one
-/// behind the other, and what all identities share.
+/// behind the other, what all identities share, and the commands where they were asked for.
 #[napi(array, object_from_js = false)]
-pub struct Census<'env>(pub Float64ArraySlice<'env>, pub String, pub String);
+pub struct Census<'env>(
+    pub Float64ArraySlice<'env>,
+    pub String,
+    pub String,
+    pub Option<Commands<'env>>,
+);
+
+/// Commands: for each the number of its row, [`EXECUTABLE`] and [`WORKING_DIRECTORY`], how many
+/// arguments, how many variables, the length of each path that is there, the length of each argument, and
+/// of each variable the number of its key and the length of its value; and all these texts one behind the
+/// other.
+#[napi(array, object_from_js = false)]
+pub struct Commands<'env>(pub Uint32ArraySlice<'env>, pub String);
 
 /// A failed call.
 #[napi(object, object_from_js = false)]
@@ -62,7 +74,79 @@ pub fn pack<'env>(
 ) -> napi::Result<Census<'env>> {
     let columns = Columns::of(rows);
     let numbers = Float64ArraySlice::copy_from(env, columns.numbers)?;
-    Ok(Census(numbers, columns.names, join(origin)))
+    let mut commands = rows
+        .iter()
+        .enumerate()
+        .filter_map(|(index, row)| Some((u32::try_from(index).ok()?, row.command.as_deref()?)))
+        .peekable();
+    let commands = match commands.peek() {
+        None => None,
+        Some(_) => Some(pack_commands(env, commands)?),
+    };
+    Ok(Census(numbers, columns.names.text, join(origin), commands))
+}
+
+/// Commands, each with the number of its row.
+pub fn pack_commands<'a, 'env>(
+    env: &'env Env,
+    commands: impl IntoIterator<Item = (u32, &'a Command)>,
+) -> napi::Result<Commands<'env>> {
+    let mut packed = PackedCommands::default();
+    for (row, command) in commands {
+        packed.add(row, command);
+    }
+    Ok(Commands(Uint32ArraySlice::copy_from(env, packed.numbers)?, packed.texts.text))
+}
+
+// `bits` of a command.
+const EXECUTABLE: u32 = 1;
+const WORKING_DIRECTORY: u32 = 1 << 1;
+
+#[derive(Default)]
+struct PackedCommands {
+    numbers: Vec<u32>,
+    texts: Texts,
+}
+
+impl PackedCommands {
+    fn add(&mut self, row: u32, command: &Command) {
+        let Command { executable, arguments, working_directory, environment } = command;
+        let executable_bit = if executable.is_some() { EXECUTABLE } else { 0 };
+        let directory_bit = if working_directory.is_some() { WORKING_DIRECTORY } else { 0 };
+        let counts = [count(arguments.len()), count(environment.len())];
+        self.numbers.extend([row, executable_bit | directory_bit]);
+        self.numbers.extend(counts);
+        for text in [executable, working_directory].into_iter().flatten().chain(arguments) {
+            let length = self.texts.add(text);
+            self.numbers.push(length);
+        }
+        for (key, value) in environment {
+            let length = self.texts.add(value);
+            self.numbers.extend([count(*key), length]);
+        }
+    }
+}
+
+/// No list here has as many.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Texts one behind the other.
+#[derive(Default)]
+struct Texts {
+    text: String,
+}
+
+impl Texts {
+    /// Adds one and returns its length as JavaScript counts it. Bytes that are not UTF-8 become U+FFFD as
+    /// the Encoding Standard says.
+    fn add(&mut self, bytes: &[u8]) -> u32 {
+        let text = String::from_utf8_lossy(bytes);
+        let length = if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
+        self.text.push_str(&text);
+        count(length)
+    }
 }
 
 /// Lines: resolution in microseconds, boot, pid namespace, time namespace; an absent fact is empty.
@@ -100,8 +184,8 @@ const UNIQUE_ID: u32 = 1 << 13;
 #[derive(Default)]
 struct Columns {
     numbers: Vec<f64>,
-    names: String,
-    /// The length of `names` as JavaScript counts it.
+    names: Texts,
+    /// Their length as JavaScript counts it.
     names_length: u32,
 }
 
@@ -117,18 +201,9 @@ impl Columns {
 
     fn add(&mut self, row: &Snapshot) {
         if let Some(name) = &row.name {
-            self.add_name(name);
+            self.names_length = self.names_length.saturating_add(self.names.add(name));
         }
         self.numbers.extend(columns_of(row, self.names_length));
-    }
-
-    /// Bytes that are not UTF-8 become U+FFFD as the Encoding Standard says.
-    fn add_name(&mut self, name: &[u8]) {
-        let text = String::from_utf8_lossy(name);
-        let length = if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
-        self.names_length = self.names_length.saturating_add(length);
-        self.names.push_str(&text);
     }
 }
 

@@ -180,6 +180,8 @@ pub enum Reason {
     UnstablePid,
     /// What the kernel returned does not have the documented form.
     MalformedRecord,
+    /// An argument list or an environment is longer than what is read of one.
+    TooLong,
     /// There is no process file system to ask.
     ProcfsUnavailable,
     /// The process file system belongs to another pid namespace.
@@ -198,6 +200,7 @@ impl Reason {
             Self::CutShort => "cut-short",
             Self::UnstablePid => "unstable-pid",
             Self::MalformedRecord => "malformed-record",
+            Self::TooLong => "too-long",
             Self::ProcfsUnavailable => "procfs-unavailable",
             Self::ForeignProcfs => "foreign-procfs",
             Self::Panic => "panic",
@@ -272,8 +275,24 @@ pub enum Error {
     /// The kernel's list of processes was cut short at every try.
     #[error("the list of processes was cut short at every try")]
     CutShort,
-    /// The pid changed hands at every try.
-    #[error("pid {pid} changed hands at every try")]
+    /// The arguments or the environment of a process are longer than what is read of them.
+    #[error("the {what} of process {pid} is longer than what is read of one")]
+    TooLong {
+        /// Which of the two.
+        what: &'static str,
+        /// The process.
+        pid: u32,
+    },
+    /// The kernel gave a part of the arguments or the environment of a process: the rest cannot be read.
+    #[error("the kernel cut the {what} of process {pid} short")]
+    CommandCut {
+        /// Which of the two.
+        what: &'static str,
+        /// The process.
+        pid: u32,
+    },
+    /// The pid changed hands, or its process executed another program, at every try.
+    #[error("pid {pid} did not hold still at any try")]
     Unstable {
         /// The pid.
         pid: u32,
@@ -326,7 +345,10 @@ impl Error {
             | Self::OwnPidMissing { .. }
             | Self::CutShort
             | Self::Unstable { .. } => Code::Incomplete,
-            Self::Malformed { .. } | Self::Panic(_) => Code::OperationFailed,
+            Self::Malformed { .. }
+            | Self::TooLong { .. }
+            | Self::CommandCut { .. }
+            | Self::Panic(_) => Code::OperationFailed,
             Self::NoGround { .. } | Self::NoBackend => Code::UnsupportedPlatform,
             Self::Timeout => Code::Timeout,
         }
@@ -338,7 +360,8 @@ impl Error {
         match self {
             Self::Hidden { .. } | Self::NotWhole => Some(Reason::VisibilityPolicy),
             Self::OwnPidMissing { .. } => Some(Reason::OwnPidMissing),
-            Self::CutShort => Some(Reason::CutShort),
+            Self::CutShort | Self::CommandCut { .. } => Some(Reason::CutShort),
+            Self::TooLong { .. } => Some(Reason::TooLong),
             Self::Unstable { .. } => Some(Reason::UnstablePid),
             Self::Malformed { .. } => Some(Reason::MalformedRecord),
             Self::NoGround { reason, .. } => Some(*reason),
@@ -365,6 +388,8 @@ impl Error {
             | Self::NoBirth { pid }
             | Self::Hidden { pid }
             | Self::OwnPidMissing { pid }
+            | Self::TooLong { pid, .. }
+            | Self::CommandCut { pid, .. }
             | Self::Unstable { pid } => Some(*pid),
             _ => None,
         }

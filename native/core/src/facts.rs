@@ -48,6 +48,8 @@ pub struct Snapshot {
     pub exiting: bool,
     /// Which process it is.
     pub identity: Option<Identity>,
+    /// What it runs, where that was asked for.
+    pub command: Option<Box<Command>>,
 }
 
 impl Snapshot {
@@ -65,7 +67,31 @@ impl Snapshot {
             state: None,
             exiting: false,
             identity: None,
+            command: None,
         }
+    }
+}
+
+/// What a process runs, all of it of one program. Bytes are the kernel's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Command {
+    /// The file of the program; `None` for a kernel thread and where it is refused.
+    pub executable: Option<Vec<u8>>,
+    /// The arguments, the program's name first.
+    pub arguments: Vec<Vec<u8>>,
+    /// The working directory; `None` for a kernel thread and where it is refused or not read.
+    pub working_directory: Option<Vec<u8>>,
+    /// The values of the variables that were asked for and are set, by the place of the key.
+    pub environment: Vec<(usize, Vec<u8>)>,
+}
+
+impl Command {
+    /// Its bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let paths = [&self.executable, &self.working_directory].into_iter().flatten();
+        let values = self.environment.iter().map(|(_, value)| value);
+        paths.chain(&self.arguments).chain(values).map(Vec::len).fold(0, usize::saturating_add)
     }
 }
 

@@ -4,10 +4,12 @@
 //! platform. Only [`sys`] touches the operating system. Nothing here knows Node-API.
 
 pub mod census;
+pub mod command;
 pub mod darwin;
 pub mod error;
 pub mod facts;
 pub mod guard;
+pub mod helpers;
 pub mod linux;
 pub mod sys;
 pub mod windows;

@@ -4,11 +4,14 @@
 mod xnu;
 
 use proc_safe_core::census::{Deadline, Host as _, Selection, Visibility, take};
+use proc_safe_core::command::{self, Described, DescribingHost as _, MOST_IN_CENSUS, WithCommands};
 use proc_safe_core::darwin::Darwin;
+use proc_safe_core::darwin::command::ROOM;
 use proc_safe_core::darwin::info::Flavor;
-use proc_safe_core::darwin::record::{Gate, Record, RecordAnswer};
+use proc_safe_core::darwin::record::{MOST_HELPERS, Record, RecordAnswer};
 use proc_safe_core::error::{Code, Errno, Error, Reason};
-use proc_safe_core::facts::{Identity, Owner, Snapshot, State};
+use proc_safe_core::facts::{Command, Identity, Owner, Snapshot, State};
+use proc_safe_core::helpers::Gate;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use std::time::{Duration, Instant};
 use xnu::{Call, Instead, Model, OWN_PID, OWN_UID, Phase, Process, World, birth, short, unique};
@@ -19,7 +22,7 @@ const EPERM: Instead = Instead::Fail(Errno::EPERM);
 const EIO: Errno = Errno(5);
 
 fn gate() -> &'static Gate {
-    Box::leak(Box::new(Gate::new()))
+    Box::leak(Box::new(Gate::new(MOST_HELPERS)))
 }
 
 fn census(model: &Model, selection: Selection) -> Result<Vec<Snapshot>, Error> {
@@ -94,6 +97,7 @@ fn expected(process: &Process) -> Snapshot {
             unique_id: Some(process.birth.into()),
             exited: zombie,
         }),
+        command: None,
     }
 }
 
@@ -826,6 +830,216 @@ fn a_passed_deadline_is_no_census() {
     }
 }
 
+// Commands.
+
+fn keys() -> Vec<Vec<u8>> {
+    vec![b"WHO".to_vec(), b"NONE".to_vec()]
+}
+
+fn describe(model: &Model, pid: u32) -> Result<Option<Described>, Error> {
+    Darwin::new(model.clone(), gate()).describe(pid, &keys())
+}
+
+fn command_of(model: &Model) -> Result<Option<Command>, Error> {
+    describe(model, PID).unwrap().unwrap().1
+}
+
+fn expected_command(process: &Process) -> Command {
+    let who = process.who().into_bytes();
+    Command {
+        executable: Some([b"/", &who[..]].concat()),
+        arguments: vec![vec![], who.clone()],
+        working_directory: None,
+        environment: vec![(0, who)],
+    }
+}
+
+/// Row and command are of one birth, and the command of one program that it ran.
+fn assert_one_program(world: &World, (row, command): &Described) {
+    if row.name.is_some() {
+        assert_unmixed(world, row);
+    }
+    let Ok(Some(command)) = command else { return };
+    let named = |form: &&Process| form.name().as_bytes() == row.name.as_deref().unwrap();
+    let mut forms = world.history.values().flatten().filter(named);
+    assert!(forms.any(|form| &expected_command(form) == command), "{command:?} {row:?}");
+}
+
+#[test]
+fn a_command_is_one_programs_and_one_births() {
+    for recycle in [false, true] {
+        for from in 0..14 {
+            for every in 1..5 {
+                let mut programs = 0;
+                let model = Model::scripted(world_with(Phase::Live), move |world, number, _| {
+                    if number >= from && (number - from) % every == 0 && programs < 5 {
+                        programs += 1;
+                        if recycle { world.recycle(PID) } else { world.execute(PID, programs % 2) }
+                    }
+                });
+                let described = describe(&model, PID).unwrap().unwrap();
+                assert!(recycle || described.1.is_ok(), "{described:?}");
+                assert_one_program(&model.world(), &described);
+            }
+        }
+    }
+    // Where nothing tells programs apart, the answer is read twice.
+    for recycle in [false, true] {
+        for from in 0..14 {
+            for most in 1..4 {
+                let mut changes = 0;
+                let mut world = world_with(Phase::Live);
+                world.instead.insert(unique(PID), EPERM);
+                let model = Model::scripted(world, move |world, number, _| {
+                    if number >= from && changes < most {
+                        changes += 1;
+                        world.execute(PID, changes);
+                        if recycle {
+                            world.recycle(PID);
+                            world.recycle(PID); // every other birth is the caller's
+                        }
+                    }
+                });
+                let described = describe(&model, PID).unwrap().unwrap();
+                assert!(recycle || described.1.is_ok());
+                assert_one_program(&model.world(), &described);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_exec_between_the_row_and_the_command_is_seen() {
+    let model = Model::scripted(world_with(Phase::Live), |world, _, call| {
+        if call == Call::Arguments(PID) {
+            world.execute(PID, 1);
+        }
+    });
+    assert_eq!(command_of(&model), Err(Error::Unstable { pid: PID }));
+}
+
+#[test]
+fn null_is_for_the_gone_the_dead_and_the_exiting() {
+    assert_eq!(describe(&Model::new(World::new()), PID), Ok(None));
+    assert_eq!(describe(&Model::new(World::new()), u32::MAX), Ok(None));
+    for phase in [Phase::Exiting, Phase::Zombie] {
+        assert_eq!(command_of(&Model::new(world_with(phase))), Ok(None));
+        assert_eq!(command_of(&Model::new(foreign_world(phase))), Ok(None));
+    }
+    let world = world_with(Phase::ExitBegun);
+    let process = world.processes[&PID].clone();
+    assert_eq!(command_of(&Model::new(world)), Ok(Some(expected_command(&process))));
+    let (_, kernel) = describe(&Model::new(World::new()), 0).unwrap().unwrap();
+    assert_eq!(kernel, Ok(Some(Command::default())));
+}
+
+#[test]
+fn a_refusal_is_no_absence() {
+    let refused = |errno| Err(Error::Refused { pid: PID, syscall: "sysctl", errno });
+    assert_eq!(command_of(&Model::new(foreign_world(Phase::Live))), refused(Errno::EINVAL));
+    let ours = |instead| command_of(&live_instead(instead));
+    assert_eq!(ours(EPERM), refused(Errno::EPERM));
+    assert_eq!(ours(Instead::Fail(Errno::EINVAL)), refused(Errno::EINVAL));
+    // The answer ends with the arguments where the environment is kept from the caller.
+    assert_eq!(ours(Instead::Cut(4 + 8 + 1 + 7)), refused(Errno::EPERM));
+}
+
+fn live_instead(instead: Instead) -> Model {
+    let world = world_with(Phase::Live);
+    assert_eq!(world.processes[&PID].who(), "b101p0", "its path fills eight bytes");
+    self::instead(world, &[(Call::Arguments(PID), instead)])
+}
+
+#[test]
+fn what_is_cut_is_no_shorter_list() {
+    let reason = |instead| command_of(&live_instead(instead)).unwrap_err().reason();
+    assert_eq!(reason(Instead::Cut(ROOM)), Some(Reason::TooLong));
+    for length in 0..4 + 8 + 1 + 7 {
+        assert_eq!(reason(Instead::Cut(length)), Some(Reason::CutShort), "{length}");
+    }
+    assert_eq!(reason(Instead::Fail(EIO)), Some(Reason::CutShort));
+    let shortage = live_instead(Instead::Fail(Errno::ENOMEM));
+    assert_eq!(describe(&shortage, PID).unwrap_err().code(), Code::OperationFailed);
+}
+
+fn with_commands(
+    model: &Model,
+    gate: &'static Gate,
+    time: Duration,
+) -> Result<Vec<Snapshot>, Error> {
+    let host = Darwin::new(model.clone(), self::gate());
+    let theirs = model.clone();
+    let open = move || Ok(Darwin::new(theirs.clone(), self::gate()));
+    let host = WithCommands::new(&host, gate, keys(), MOST_IN_CENSUS, open);
+    take(&host, Selection::All(Visibility::All), Deadline::after(Some(time)))
+}
+
+#[test]
+fn the_commands_of_a_census_have_a_bound_together() {
+    let mut world = world_with(Phase::Live);
+    world.spawn(PID + 1, OWN_PID);
+    world.spawn(PID + 2, OWN_PID);
+    let one = expected_command(&world.processes[&PID]).size();
+    let model = Model::new(world);
+    let host = Darwin::new(model.clone(), gate());
+    let pids = Selection::Pids(vec![PID, PID + 1, PID + 2]);
+    for (room, expected) in [(one - 1, 0), (one, 1), (2 * one - 1, 1), (2 * one, 2)] {
+        let theirs = model.clone();
+        let open = move || Ok(Darwin::new(theirs.clone(), gate()));
+        let host = WithCommands::new(&host, gate(), keys(), room, open);
+        let rows = take(&host, pids.clone(), Deadline::after(None)).unwrap();
+        assert_eq!(rows.len(), 3);
+        assert_eq!(rows.iter().filter(|row| row.command.is_some()).count(), expected);
+    }
+}
+
+#[test]
+fn a_census_has_the_commands_that_can_be_read_and_every_row() {
+    let mut world = world_with(Phase::Live);
+    world.spawn(PID + 1, OWN_PID);
+    let expected = expected_command(&world.processes[&PID]);
+    let rows = with_commands(&Model::new(world), gate(), LONG).unwrap();
+    let command = |pid| rows.iter().find(|row| row.pid == pid).unwrap().command.as_deref();
+    assert_eq!(command(PID), Some(&expected));
+    assert_eq!(command(0), Some(&Command::default()));
+    assert_eq!(command(PID + 1), None, "another user's");
+    assert_eq!(rows.len(), 5);
+    let failing = live_instead(Instead::Fail(Errno::ENOMEM));
+    assert_eq!(with_commands(&failing, gate(), LONG).unwrap_err().code(), Code::OperationFailed);
+}
+
+#[test]
+fn a_process_that_does_not_answer_is_a_row_without_a_command() {
+    let mut world = world_with(Phase::Live);
+    world.spawn(PID + 1, OWN_PID);
+    world.spawn(PID + 2, OWN_PID);
+    world.held.insert(PID);
+    let later = expected_command(&world.processes[&(PID + 2)]);
+    let model = Model::new(world);
+    let gate: &'static Gate = Box::leak(Box::new(Gate::new(command::MOST_HELPERS)));
+    // More places are lost than there are: the second census finds none.
+    for place in 0..=command::MOST_HELPERS {
+        let rows = with_commands(&model, gate, Duration::from_secs(2)).unwrap();
+        assert_eq!(rows.len(), 6);
+        let row = |pid| rows.iter().find(|row| row.pid == pid).unwrap();
+        assert_eq!(row(PID).command, None);
+        assert!(row(PID).parent_pid.is_some());
+        if place < command::MOST_HELPERS - 1 {
+            assert_eq!(row(PID + 2).command.as_deref(), Some(&later));
+        }
+    }
+    let theirs = model.clone();
+    let open = move || Ok(Darwin::new(theirs, self::gate()));
+    let begun = Instant::now();
+    let single = command::read(gate, PID, keys(), Deadline::after(Some(LONG)), open);
+    assert_eq!(single, Err(Error::Timeout));
+    assert!(begun.elapsed() < LONG / 2);
+    model.release();
+    while with_commands(&model, gate, LONG).unwrap().iter().all(|row| row.command.is_none()) {
+        assert!(begun.elapsed() < LONG / 2, "the helpers do not come back");
+    }
+}
+
 // Random worlds.
 
 /// How many random worlds; a slow proof asks for more.
@@ -844,6 +1058,7 @@ enum Event {
     Debug(u32, u32),
     Detach(u32),
     ChangeUser(u32),
+    Execute(u32, u32),
 }
 
 const PIDS: std::ops::Range<u32> = 100..108;
@@ -870,6 +1085,7 @@ fn event() -> impl Strategy<Value = Event> {
         (pid(), pid()).prop_map(|(pid, debugger)| Event::Debug(pid, debugger)),
         pid().prop_map(Event::Detach),
         pid().prop_map(Event::ChangeUser),
+        (pid(), 0_u32..2).prop_map(|(pid, program)| Event::Execute(pid, program)),
     ]
 }
 
@@ -901,6 +1117,7 @@ impl Event {
             {
                 world.change(pid, |process| process.debugger = Some(debugger));
             }
+            Self::Execute(pid, program) if is_live(world, pid) => world.execute(pid, program),
             Self::Detach(pid) => world.change(pid, |process| process.debugger = None),
             Self::ChangeUser(pid) if is_live(world, pid) => {
                 world.change(pid, |process| process.uid_change += 5_000);
@@ -993,6 +1210,43 @@ proptest! {
                 let was_there = before.iter().any(|process| process.pid == pid);
                 let missing = !rows.iter().any(|row| row.pid == pid);
                 assert!(!missing || !was_there || world.was_absent.contains(&pid));
+            }
+        }
+    }
+
+    #[test]
+    fn no_interleaving_mixes_a_command(
+        events in prop::collection::vec((0_usize..5, event()), 0..60),
+        untold in any::<bool>(),
+    ) {
+        let mut world = World::new();
+        world.spawn(100, OWN_PID);
+        world.was_absent.clear();
+        if untold {
+            world.instead.insert(unique(100), EPERM);
+        }
+        let mut queue = events.into_iter();
+        let mut wait = 0;
+        let model = Model::scripted(world, move |world, _, _| {
+            if wait > 0 {
+                wait -= 1;
+            } else if let Some((pause, event)) = queue.next() {
+                wait = pause;
+                event.happen(world);
+            }
+        });
+        let described = describe(&model, 100).unwrap();
+        let world = model.world();
+        match described {
+            None => assert!(world.was_absent.contains(&100)),
+            Some(described) => {
+                if described.1 == Ok(None) {
+                    let dead = |form: &Process| form.pid == 100 && form.phase >= Phase::ExitBegun;
+                    assert!(world.history.values().flatten().any(dead));
+                }
+                if !untold {
+                    assert_one_program(&world, &described);
+                }
             }
         }
     }

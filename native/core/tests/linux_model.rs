@@ -5,11 +5,13 @@ mod model;
 
 use model::{Call, Glitch, Model, OWN_PID, OWN_UID, Process, Thread, World};
 use proc_safe_core::census::{Deadline, Host as _, Selection, Visibility, take};
+use proc_safe_core::command::{Described, DescribingHost as _};
 use proc_safe_core::error::{Code, Errno, Error, Reason};
-use proc_safe_core::facts::{Owner, Snapshot, State};
+use proc_safe_core::facts::{Command, Owner, Snapshot, State};
 use proc_safe_core::guard::guarded;
 use proc_safe_core::linux::Linux;
 use proc_safe_core::linux::birth::ClockSample;
+use proc_safe_core::linux::command::Part;
 use proc_safe_core::linux::ground::Ground;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use std::collections::HashSet;
@@ -759,6 +761,257 @@ fn what_the_mount_lacks_is_absent() {
     assert_eq!(ground.origin.time_namespace.as_deref(), Some("4026532001"));
 }
 
+// Commands.
+
+fn keys() -> Vec<Vec<u8>> {
+    vec![b"WHO".to_vec(), b"NONE".to_vec()]
+}
+
+fn describe(model: &Model<'_>, pid: u32) -> Result<Option<Described>, Error> {
+    let ground = model.ground();
+    Linux::new(model, &ground)?.describe(pid, &keys())
+}
+
+fn command(model: &Model<'_>) -> Result<Option<Command>, Error> {
+    describe(model, PID).unwrap().unwrap().1
+}
+
+/// A process of the caller's own user.
+fn own_world() -> World {
+    let mut world = World::new();
+    world.spawn(PID - 1, OWN_PID);
+    if world.processes[&(PID - 1)].is_own() {
+        world.spawn(PID - 2, OWN_PID);
+    }
+    world.spawn(PID, OWN_PID);
+    assert!(world.processes[&PID].is_own());
+    world
+}
+
+fn foreign_world() -> World {
+    let mut world = own_world();
+    world.spawn(PID + 1, OWN_PID);
+    world.reap(PID);
+    world.spawn(PID, OWN_PID);
+    if world.processes[&PID].is_own() {
+        world.recycle(PID);
+    }
+    assert!(!world.processes[&PID].is_own());
+    world
+}
+
+fn expected_command(process: &Process) -> Command {
+    let who = format!("b{}p{}", process.birth, process.program).into_bytes();
+    let open = process.is_own();
+    Command {
+        executable: open.then(|| process.executable()),
+        arguments: vec![who.clone(), vec![]],
+        working_directory: open.then(|| b"/work".to_vec()),
+        environment: if open { vec![(0, who)] } else { vec![] },
+    }
+}
+
+/// Row and command are of one birth, and the command of one program that it ran.
+fn assert_one_program(world: &World, (row, command): &Described) {
+    assert_unmixed(world, row);
+    let Ok(Some(command)) = command else { return };
+    let who = std::str::from_utf8(&command.arguments[0]).unwrap();
+    let (birth, program) = who[1..].split_once('p').unwrap();
+    let forms = &world.history[&birth.parse().unwrap()];
+    let program = program.parse().unwrap();
+    let form = forms.iter().find(|form| form.program == program).unwrap();
+    assert_eq!(command, &expected_command(form));
+    let name = row.name.as_deref().unwrap();
+    assert_eq!(name, form.name().as_bytes(), "the command of another process");
+}
+
+#[test]
+fn a_command_is_one_programs_whatever_is_executed_between_any_two_reads() {
+    for from in 0..24 {
+        for every in 1..6 {
+            let mut programs = 0;
+            let model = Model::scripted(own_world(), |world, number, _| {
+                if number >= from && (number - from) % every == 0 && programs < 7 {
+                    programs += 1;
+                    // There and back: only the places of the image tell it from no execve(2).
+                    world.execute(PID, programs % 2);
+                }
+            });
+            let described = describe(&model, PID).unwrap().unwrap();
+            assert!(described.1.is_ok(), "{described:?}");
+            assert_one_program(&model.world(), &described);
+        }
+    }
+}
+
+#[test]
+fn without_random_places_the_program_and_its_arguments_are_looked_at_twice() {
+    for at in 0..24 {
+        let mut world = own_world();
+        world.fixed_places = true;
+        let model = Model::scripted(world, |world, number, _| {
+            if number == at {
+                world.execute(PID, 1);
+            }
+        });
+        let described = describe(&model, PID).unwrap().unwrap();
+        assert!(described.1.is_ok(), "{described:?}");
+        assert_one_program(&model.world(), &described);
+    }
+}
+
+#[test]
+fn the_birth_is_proved_after_the_command_was_read() {
+    // Its leader is dead, and whoever has the pid next has a thread of the same number.
+    let by_thread = |world: &mut World| {
+        world.change(PID, |process| {
+            process.threads.push(Thread { tid: PID + 7, exiting: false, dead: false });
+            process.threads[0].dead = true;
+        });
+    };
+    for threaded in [false, true] {
+        for from in 0..24 {
+            for (every, most) in [(1, 1), (1, 7), (2, 2), (3, 7), (4, 3)] {
+                let mut left = most;
+                let mut world = own_world();
+                if threaded {
+                    by_thread(&mut world);
+                }
+                let model = Model::scripted(world, |world, number, _| {
+                    if number >= from && (number - from) % every == 0 && left > 0 {
+                        left -= 1;
+                        world.recycle(PID);
+                        world.recycle(PID); // every other birth is the caller's
+                        if threaded {
+                            by_thread(world);
+                        }
+                    }
+                });
+                let described = describe(&model, PID).unwrap().unwrap();
+                assert_one_program(&model.world(), &described);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_process_that_never_holds_still_is_unstable_and_keeps_its_row() {
+    let mut programs = 0;
+    let model = Model::scripted(own_world(), |world, _, call| {
+        if matches!(call, Call::Part(..)) {
+            programs += 1;
+            world.execute(PID, programs);
+        }
+    });
+    let (row, command) = describe(&model, PID).unwrap().unwrap();
+    assert_eq!(command, Err(Error::Unstable { pid: PID }));
+    assert_unmixed(&model.world(), &row);
+}
+
+#[test]
+fn null_is_for_the_gone_the_dead_and_those_without_an_image() {
+    assert_eq!(describe(&Model::new(World::new()), PID), Ok(None));
+    assert_eq!(describe(&Model::new(World::new()), 0), Ok(None));
+    let mut world = own_world();
+    world.change(PID, |process| process.threads[0].dead = true);
+    assert_eq!(command(&Model::new(world)), Ok(None));
+    let mut world = own_world();
+    world.change(PID, |process| process.threads[0].exiting = true);
+    assert_eq!(command(&Model::new(world)), Ok(None));
+    // A dead leader says nothing of the process that its threads are.
+    let mut world = own_world();
+    world.change(PID, |process| {
+        process.threads.push(Thread { tid: PID + 7, exiting: false, dead: false });
+        process.threads[0].dead = true;
+    });
+    let process = world.processes[&PID].clone();
+    assert_eq!(command(&Model::new(world)), Ok(Some(expected_command(&process))));
+    let mut world = own_world();
+    world.change(PID, |process| {
+        process.threads.push(Thread { tid: PID + 7, exiting: true, dead: false });
+        process.threads[0].dead = true;
+    });
+    assert_eq!(command(&Model::new(world)), Ok(None));
+}
+
+#[test]
+fn what_is_refused_is_not_called_unset() {
+    let model = Model::new(foreign_world());
+    let refused = Error::Refused { pid: PID, syscall: "openat", errno: Errno::EACCES };
+    assert_eq!(command(&model), Err(refused));
+    let ground = model.ground();
+    let host = Linux::new(&model, &ground).unwrap();
+    let (_, told) = host.describe(PID, &vec![]).unwrap().unwrap();
+    let process = model.world().processes[&PID].clone();
+    assert_eq!(told, Ok(Some(expected_command(&process))));
+    // Our own, where something confines us.
+    let mut world = own_world();
+    world.errors.insert(Call::Part(PID, Part::Environment), Errno::EACCES);
+    assert_eq!(command(&Model::new(world)).unwrap_err().code(), Code::AccessDenied);
+    let mut world = own_world();
+    world.errors.insert(Call::Part(PID, Part::Arguments), Errno::EPERM);
+    assert_eq!(command(&Model::new(world)).unwrap_err().code(), Code::AccessDenied);
+    let mut world = own_world();
+    world.errors.insert(Call::Part(PID, Part::WorkingDirectory), Errno::EACCES);
+    let process = world.processes[&PID].clone();
+    let without = Command { working_directory: None, ..expected_command(&process) };
+    assert_eq!(command(&Model::new(world)), Ok(Some(without)));
+}
+
+#[test]
+fn an_empty_list_of_another_user_may_be_a_glimpse_of_an_exec() {
+    let empty = |letter| {
+        let mut world = foreign_world();
+        world.cut.insert(Part::Arguments, 0);
+        world.change(PID, |process| process.letter = letter);
+        let model = Model::new(world);
+        let ground = model.ground();
+        let (_, told) =
+            Linux::new(&model, &ground).unwrap().describe(PID, &vec![]).unwrap().unwrap();
+        told
+    };
+    assert_eq!(empty('S'), Ok(Some(Command::default())));
+    for letter in ['R', 'D'] {
+        assert_eq!(empty(letter), Err(Error::Unstable { pid: PID }));
+    }
+}
+
+#[test]
+fn a_read_that_says_nothing_about_the_process_is_an_error_of_the_call() {
+    const EIO: Errno = Errno(5);
+    for part in [Part::Executable, Part::WorkingDirectory, Part::Arguments, Part::Environment] {
+        let mut world = own_world();
+        world.errors.insert(Call::Part(PID, part), EIO);
+        let error = describe(&Model::new(world), PID).unwrap_err();
+        assert_eq!((error.code(), error.pid()), (Code::OperationFailed, Some(PID)));
+    }
+    let mut opens = 0;
+    let model = Model::scripted(own_world(), |world, _, call| {
+        opens += u32::from(call == Call::Open(PID));
+        world.errors.clear();
+        if opens == 1 {
+            world.errors.insert(Call::Open(PID), Errno::EMFILE);
+        }
+    });
+    assert_eq!(describe(&model, PID).unwrap_err().system(), Some(("openat", Errno::EMFILE)));
+}
+
+#[test]
+fn too_long_and_cut_are_errors_and_never_shorter_lists() {
+    for part in [Part::Arguments, Part::Environment] {
+        let mut world = own_world();
+        world.endless.insert(part);
+        assert_eq!(command(&Model::new(world)).unwrap_err().reason(), Some(Reason::TooLong));
+        for bytes in 0..6 {
+            // Behind its first NUL a list of two could be a title.
+            let mut world = own_world();
+            world.cut.insert(part, if part == Part::Arguments { 0 } else { bytes });
+            let error = command(&Model::new(world)).unwrap_err();
+            assert_eq!(error.reason(), Some(Reason::CutShort), "{part:?} {bytes}");
+        }
+    }
+}
+
 /// How many random worlds; a slow proof asks for more.
 fn cases() -> u32 {
     std::env::var("PROC_SAFE_MODEL_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000)
@@ -777,6 +1030,7 @@ enum Event {
     ThreadExits(u32),
     Stop(u32),
     Glitch(u32, Glitch),
+    Execute(u32, u32),
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -791,6 +1045,7 @@ fn event() -> impl Strategy<Value = Event> {
         pid().prop_map(Event::LeaderDies),
         pid().prop_map(Event::ThreadExits),
         pid().prop_map(Event::Stop),
+        (pid(), 0_u32..2).prop_map(|(pid, program)| Event::Execute(pid, program)),
         (
             pid(),
             prop_oneof![
@@ -858,6 +1113,15 @@ impl Event {
                 }
             }),
             Self::Stop(pid) => world.change(pid, |process| process.letter = 'T'),
+            Self::Execute(pid, program) => {
+                let live = |process: &Process| {
+                    process.threads.iter().any(|thread| !thread.dead && !thread.exiting)
+                };
+                if world.processes.get(&pid).is_some_and(live) {
+                    world.change(pid, |process| process.threads[0].exiting = false);
+                    world.execute(pid, program);
+                }
+            }
             Self::Glitch(pid, glitch) => {
                 // Only a process with other threads can execute a program by one of them.
                 if world.processes.get(&pid).is_some_and(|process| process.threads.len() > 1) {
@@ -926,4 +1190,52 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn no_interleaving_mixes_a_command(
+        events in prop::collection::vec((0_usize..4, event()), 0..60),
+        own in any::<bool>(),
+    ) {
+        let mut world = World::new();
+        if own {
+            world.spawn(107, OWN_PID);
+        }
+        world.spawn(100, OWN_PID);
+        world.was_absent.clear();
+        let mut queue = events.into_iter();
+        let mut wait = 0;
+        let model = Model::scripted(world, |world, _, _| {
+            if wait > 0 {
+                wait -= 1;
+            } else if let Some((pause, event)) = queue.next() {
+                wait = pause;
+                event.happen(world);
+            }
+        });
+        let ground = model.ground();
+        let keys = if own { keys() } else { vec![] };
+        let described = Linux::new(&model, &ground).unwrap().describe(100, &keys).unwrap();
+        let world = model.world();
+        let Some(described) = described else {
+            assert!(world.was_absent.contains(&100));
+            return Ok(());
+        };
+        if described.1 == Ok(None) {
+            // Nothing but death or exit takes an image away.
+            let forms = world.history.values().flatten().filter(|form| form.pid == 100);
+            let mut forms = forms.filter(|form| form.is_zombie() || form.is_exiting());
+            assert!(forms.next().is_some());
+        }
+        assert_commanded(&world, &described, own);
+    }
+}
+
+/// Like [`assert_one_program`], also for those whose environment was not asked for.
+fn assert_commanded(world: &World, (row, command): &Described, asked: bool) {
+    let Ok(Some(command)) = command else { return assert_unmixed(world, row) };
+    let mut whole = command.clone();
+    if !asked && whole.executable.is_some() {
+        whole.environment = vec![(0, whole.arguments[0].clone())];
+    }
+    assert_one_program(world, &(row.clone(), Ok(Some(whole))));
 }

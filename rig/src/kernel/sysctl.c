@@ -105,11 +105,14 @@ static int read_record(int64_t pid, const answer *a) {
 
 /* ---- KERN_PROCARGS2 ---- */
 
+enum { LONGEST_ARGUMENTS = 1 << 20 }; /* ARG_MAX; XNU refuses to be offered more room */
+
 static int read_arguments(int64_t pid, const answer *a) {
   const process *p = find_process(pid);
   const override *o = override_of(p, OVERRIDE_args);
   if (o->mode == FAILING) return o->value;
   if (p == NULL || p->phase <= PHASE_embryo || has_exited(p) || o->mode == ABSENT) return DARWIN_EINVAL;
+  if (a->out != NULL && a->size != NULL && *a->size > sizeof(int32_t) + LONGEST_ARGUMENTS) return DARWIN_EINVAL;
   bool mine = config.euid == 0 || p->uid == config.euid || o->mode == FORCED;
   if (!mine || p->arguments == NULL) return DARWIN_EINVAL;
   give(a, p->arguments, p->arguments_size); /* cut short without an error */

@@ -122,6 +122,21 @@ pub fn parse_unique_id(answer: &[u8]) -> Option<u64> {
     u64_at(answer, 16)
 }
 
+/// Which program a process runs: `p_uniqueid`, and `p_idversion`, which each exec changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// `p_uniqueid`.
+    pub unique_id: u64,
+    /// `p_idversion`.
+    pub version: u32,
+}
+
+/// Which program it is; `None` for an answer of another size.
+#[must_use]
+pub fn parse_program(answer: &[u8]) -> Option<Program> {
+    Some(Program { unique_id: parse_unique_id(answer)?, version: u32_at(answer, 32)? })
+}
+
 /// A birth in microseconds since the Unix epoch. No visible process but kernel_task is born at zero,
 /// and no fraction has a million.
 #[must_use]

@@ -4,17 +4,20 @@
 //! order of reads and the meaning of the two answers together is in [`process`], the list in
 //! [`list`], the form of the bytes in [`info`], the record and its deadline in [`record`].
 
+pub mod command;
 pub mod info;
 pub mod list;
 pub mod process;
 pub mod record;
 
 use crate::census::{Deadline, Host, Visibility};
+use crate::command::{Described, DescribingHost, Keys};
 use crate::error::{Errno, Error};
 use crate::facts::{Identity, Owner, Snapshot};
+use crate::helpers::Gate;
 use info::Flavor;
 use process::{Process, Reader, Reading, Want};
-use record::{Gate, RecordAnswer, Records};
+use record::{RecordAnswer, Records};
 
 /// The kernel reads that the census is made of. A record read may be left behind on a thread of its
 /// own, which keeps a clone.
@@ -42,6 +45,11 @@ pub trait Kernel: Clone + Send + 'static {
     /// sysctl(3) `KERN_PROC_PID`, of every user's processes, also of exiting ones and zombies. Waits
     /// while its target is inside fork(2) or execve(2).
     fn kernel_record(&self, pid: u32) -> Result<RecordAnswer, Errno>;
+
+    /// sysctl(3) `KERN_PROCARGS2`: how many bytes were written; all of the room if there are more. EINVAL
+    /// for a process that exits, for another user's, and for more room than [`command::ROOM`]. Can wait
+    /// for the target's memory.
+    fn arguments(&self, pid: u32, buffer: &mut [u8]) -> Result<usize, Errno>;
 }
 
 /// One call's view of Darwin.
@@ -68,8 +76,22 @@ impl<K: Kernel> Darwin<K> {
         if pid > GREATEST_PID {
             return Ok(Reading::Absent);
         }
+        self.reader(deadline).read(pid, want)
+    }
+
+    const fn reader(&self, deadline: Deadline) -> Reader<'_, K> {
         let (kernel, records) = (&self.kernel, &self.records);
-        Reader { kernel, records, effective_uid: self.effective_uid, deadline }.read(pid, want)
+        Reader { kernel, records, effective_uid: self.effective_uid, deadline }
+    }
+
+    fn row(&self, pid: u32, reading: Reading) -> Option<Snapshot> {
+        match reading {
+            Reading::Present(process) => Some(self.row_of(pid, process)),
+            Reading::Absent => None,
+            Reading::Refused { .. } | Reading::Unexplained | Reading::Identified(_) => {
+                Some(Snapshot::bare(pid))
+            }
+        }
     }
 
     fn row_of(&self, pid: u32, process: Process) -> Snapshot {
@@ -86,6 +108,7 @@ impl<K: Kernel> Darwin<K> {
             exiting: process.exiting,
             identity: process.identity(pid),
             name: Some(process.name),
+            command: None,
         }
     }
 }
@@ -107,13 +130,7 @@ impl<K: Kernel> Host for Darwin<K> {
     }
 
     fn read_one(&self, pid: u32, deadline: Deadline) -> Result<Option<Snapshot>, Error> {
-        Ok(match self.read(pid, Want::Row, deadline)? {
-            Reading::Present(process) => Some(self.row_of(pid, process)),
-            Reading::Absent => None,
-            Reading::Refused { .. } | Reading::Unexplained | Reading::Identified(_) => {
-                Some(Snapshot::bare(pid))
-            }
-        })
+        Ok(self.row(pid, self.read(pid, Want::Row, deadline)?))
     }
 
     fn read_identity(&self, pid: u32) -> Result<Option<Identity>, Error> {
@@ -126,5 +143,16 @@ impl<K: Kernel> Host for Darwin<K> {
             Reading::Refused { syscall, errno } => Err(Error::Refused { pid, syscall, errno }),
             Reading::Unexplained => Err(Error::Unstable { pid }),
         }
+    }
+}
+
+impl<K: Kernel> DescribingHost for Darwin<K> {
+    /// Waits for records itself: it runs where waiting is bounded.
+    fn describe(&self, pid: u32, keys: &Keys) -> Result<Option<Described>, Error> {
+        if pid > GREATEST_PID {
+            return Ok(None);
+        }
+        let (reading, command) = self.reader(Deadline::after(None)).describe(pid, keys)?;
+        Ok(self.row(pid, reading).map(|row| (row, command)))
     }
 }

@@ -111,7 +111,7 @@ impl From<&Record> for Birth {
 }
 
 /// Tries before a pid that never holds still is given up.
-const ATTEMPTS: usize = 16;
+pub const ATTEMPTS: usize = 16;
 
 const PROC_PIDINFO: &str = "proc_pidinfo";
 const SYSCTL: &str = "sysctl";

@@ -10,11 +10,10 @@ use crate::census::Deadline;
 use crate::error::{Errno, Error};
 use crate::facts::Name;
 use crate::guard::guarded;
+use crate::helpers::{self, Gate, Stay, ended};
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 /// One `kinfo_proc`: topology, state and birth of one process from one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,91 +73,13 @@ type Answer = Result<RecordAnswer, Errno>;
 
 /// Helpers that may be inside the kernel at once in one process, so that no more than these can ever
 /// be left behind.
-const MOST_HELPERS: usize = 2;
+pub const MOST_HELPERS: usize = 2;
 
-/// Admits record reads of calls with a deadline. One a process.
-#[derive(Debug)]
-pub struct Gate {
-    state: Mutex<Inside>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Inside {
-    helpers: usize,
-    /// Those of them for which nobody waits any more.
-    abandoned: usize,
-}
-
-impl Gate {
-    /// Nobody inside.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { state: Mutex::new(Inside { helpers: 0, abandoned: 0 }), changed: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inside> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for room; [`Error::Timeout`] at once if only helpers that were left behind are inside.
-    fn enter(&self, deadline: Deadline) -> Result<(), Error> {
-        let mut inside = self.lock();
-        while inside.helpers >= MOST_HELPERS {
-            if inside.abandoned >= MOST_HELPERS {
-                return Err(Error::Timeout);
-            }
-            inside = match deadline.remaining()? {
-                None => self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => {
-                    let waited = self.changed.wait_timeout(inside, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-        inside.helpers = inside.helpers.saturating_add(1);
-        Ok(())
-    }
-
-    fn leave(&self, question: &Question) {
-        let mut inside = self.lock();
-        inside.helpers = inside.helpers.saturating_sub(1);
-        if question.state.swap(ANSWERED, Ordering::Relaxed) == ABANDONED {
-            inside.abandoned = inside.abandoned.saturating_sub(1);
-        }
-        self.changed.notify_all();
-    }
-
-    fn abandon(&self, question: &Question) {
-        let mut inside = self.lock();
-        let open = question.state.compare_exchange(
-            WAITING,
-            ABANDONED,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
-        if open.is_ok() {
-            inside.abandoned = inside.abandoned.saturating_add(1);
-        }
-        self.changed.notify_all();
-    }
-}
-
-impl Default for Gate {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-const WAITING: u8 = 0;
-const ANSWERED: u8 = 1;
-const ABANDONED: u8 = 2;
-
-/// One read that a helper makes. Its state changes under the gate's lock only.
+/// One read that a helper makes.
 #[derive(Debug)]
 struct Question {
     pid: u32,
-    state: AtomicU8,
+    stay: Stay,
 }
 
 /// The record reads of one call.
@@ -174,9 +95,6 @@ struct Helper {
     questions: Sender<Arc<Question>>,
     answers: Receiver<Result<Answer, Error>>,
 }
-
-/// A helper's frames are small.
-const HELPER_STACK: usize = 128 << 10;
 
 impl<K: Kernel> Records<K> {
     /// No helper is started before a read needs one.
@@ -209,7 +127,7 @@ impl<K: Kernel> Records<K> {
 
     fn read_helped(&self, pid: u32, deadline: Deadline) -> Result<Answer, Error> {
         self.gate.enter(deadline)?;
-        let question = Arc::new(Question { pid, state: AtomicU8::new(WAITING) });
+        let question = Arc::new(Question { pid, stay: Stay::new() });
         let helper = match self.helper.take() {
             Some(helper) => Ok(helper),
             None => Helper::start(self.kernel.clone(), self.gate),
@@ -221,7 +139,7 @@ impl<K: Kernel> Records<K> {
         let helper = match asked {
             Ok(helper) => helper,
             Err(error) => {
-                self.gate.leave(&question);
+                self.gate.leave(&question.stay);
                 return Err(error);
             }
         };
@@ -233,16 +151,12 @@ impl<K: Kernel> Records<K> {
                 answer
             }
             Err(RecvTimeoutError::Timeout) => {
-                self.gate.abandon(&question);
+                self.gate.abandon(&question.stay);
                 Err(Error::Timeout)
             }
             Err(RecvTimeoutError::Disconnected) => Err(ended()),
         }
     }
-}
-
-fn ended() -> Error {
-    Error::Panic("a helper thread has ended".into())
 }
 
 impl Helper {
@@ -253,18 +167,13 @@ impl Helper {
         let serve = move || {
             while let Ok(question) = asked.recv() {
                 let outcome = guarded(|| Ok(kernel.kernel_record(question.pid)));
-                gate.leave(&question);
+                gate.leave(&question.stay);
                 if answer.send(outcome).is_err() {
                     break; // nobody waits any more
                 }
             }
         };
-        let thread = thread::Builder::new().name("proc-safe".into()).stack_size(HELPER_STACK);
-        thread.spawn(serve).map_err(|error| Error::System {
-            syscall: "pthread_create",
-            errno: Errno(error.raw_os_error().unwrap_or(0)),
-            pid: None,
-        })?;
+        helpers::start(serve)?;
         Ok(Self { questions, answers })
     }
 }

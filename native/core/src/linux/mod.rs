@@ -4,13 +4,16 @@
 //! and [`dirents`], time in [`birth`], and what /proc must be before it is believed in [`ground`].
 
 pub mod birth;
+pub mod command;
 pub mod dirents;
 pub mod ground;
 pub mod listing;
 pub mod process;
 pub mod stat;
 
+use self::command::{Part, describe_process};
 use crate::census::{Deadline, Host, Visibility};
+use crate::command::{Described, DescribingHost, Keys};
 use crate::error::{Errno, Error, FailedCall};
 use crate::facts::{Identity, Owner, Snapshot};
 use birth::ClockSample;
@@ -78,6 +81,18 @@ pub trait Kernel: Sync + Sized {
     fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, FailedCall>;
     /// The whole of `pid/task/tid/stat`.
     fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, FailedCall>;
+
+    /// The target of the link of a part below `pid`, or below `pid/task/tid`.
+    fn read_part_link(&self, pid: u32, tid: Option<u32>, part: Part)
+    -> Result<Vec<u8>, FailedCall>;
+    /// A whole part in one read, which makes it one program's; `None` if it is longer than
+    /// [`crate::command::LONGEST`]. Can block on a lock of the target's.
+    fn read_part(
+        &self,
+        pid: u32,
+        tid: Option<u32>,
+        part: Part,
+    ) -> Result<Option<Vec<u8>>, FailedCall>;
 
     /// pidfd_open(2).
     fn open_pidfd(&self, pid: u32) -> Result<Self::PidFd, Errno>;
@@ -152,6 +167,7 @@ impl<'a, K: Kernel> Linux<'a, K> {
             exiting: process.exiting,
             identity: Some(self.identity_of(pid, &process)?),
             name: Some(process.stat.name),
+            command: None,
         })
     }
 
@@ -204,6 +220,16 @@ impl<K: Kernel> Host for Linux<'_, K> {
             Reading::Hidden => Err(Error::Hidden { pid }),
             Reading::Unstable => Err(Error::Unstable { pid }),
         }
+    }
+}
+
+impl<K: Kernel> DescribingHost for Linux<'_, K> {
+    fn describe(&self, pid: u32, keys: &Keys) -> Result<Option<Described>, Error> {
+        if pid == 0 || pid > GREATEST_PID {
+            return Ok(None);
+        }
+        let (reading, command) = describe_process(self.kernel, pid, keys)?;
+        Ok(self.row(pid, reading)?.map(|row| (row, command)))
     }
 }
 

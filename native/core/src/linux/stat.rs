@@ -27,6 +27,55 @@ pub struct Stat {
     pub exit_signal: i32,
 }
 
+/// What a stat file says of the memory image of its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The task is a kernel thread.
+    pub kernel_thread: bool,
+    /// Neither running nor in a sleep that no signal ends, as a task inside execve(2) is.
+    pub asleep: bool,
+    /// Field 23: bytes of virtual memory; 0 without an image.
+    pub size: u64,
+    /// Fields 26 to 28 and 45 to 51: where code, stack, data, arguments and environment begin and end. For a
+    /// reader who may not look into the process they are 0 or 1; for others each execve(2) sets them anew.
+    pub places: [u64; 10],
+}
+
+impl Image {
+    /// The caller may look into the process, and it is not inside execve(2), which sets the end of the
+    /// environment and of the code last.
+    #[must_use]
+    pub const fn is_ready(&self) -> bool {
+        let [_, code_end, stack, .., environment_end] = self.places;
+        code_end > 1 && stack != 0 && environment_end != 0
+    }
+
+    /// The length of the arguments and of the environment.
+    #[must_use]
+    pub const fn lengths(&self) -> (u64, u64) {
+        let [.., arguments, arguments_end, environment, environment_end] = self.places;
+        (arguments_end.saturating_sub(arguments), environment_end.saturating_sub(environment))
+    }
+}
+
+/// Reads the fields of the image out of the bytes of one stat file.
+#[must_use]
+pub fn parse_image(bytes: &[u8]) -> Option<Image> {
+    /// `PF_KTHREAD` of linux/sched.h.
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    let close = bytes.iter().rposition(|&byte| byte == b')')?;
+    let text = std::str::from_utf8(bytes.get(close.checked_add(2)?..)?).ok()?;
+    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+    // The first of them is field 3.
+    let field = |number: usize| fields.get(number.checked_sub(3)?)?.parse::<u64>().ok();
+    let mut places = [0; 10];
+    for (place, number) in places.iter_mut().zip([26, 27, 28, 45, 46, 47, 48, 49, 50, 51]) {
+        *place = field(number)?;
+    }
+    let asleep = !matches!(fields.first(), Some(&("R" | "D")));
+    Some(Image { asleep, kernel_thread: field(9)? & PF_KTHREAD != 0, size: field(23)?, places })
+}
+
 /// `PF_EXITING` of linux/sched.h: the task is in do_exit() and will not return to user code.
 const PF_EXITING: u32 = 0x4;
 

@@ -1,10 +1,11 @@
 //! The Darwin system calls behind [`Kernel`]. Mechanism only: no policy, no layouts but the shim's.
 
 use crate::darwin::info::{Flavor, micros_since_epoch, name_of};
-use crate::darwin::record::{Gate, Record, RecordAnswer};
+use crate::darwin::record::{MOST_HELPERS, Record, RecordAnswer};
 use crate::darwin::{Darwin, Kernel};
 use crate::error::{Errno, Error};
 use crate::facts::Origin;
+use crate::helpers::Gate;
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::{MaybeUninit, size_of};
 use std::ptr;
@@ -13,12 +14,15 @@ use std::sync::{Mutex, PoisonError};
 pub const HAS_BACKEND: bool = true;
 
 /// Helpers that a call left behind are the process's, whichever Worker made the call.
-static GATE: Gate = Gate::new();
+static GATE: Gate = Gate::new(MOST_HELPERS);
 /// The boot does not change.
 static ORIGIN: Mutex<Option<&'static Origin>> = Mutex::new(None);
 
-/// The host as one call sees it, and what all its identities share.
-pub fn host() -> Result<(Darwin<Xnu>, &'static Origin), Error> {
+/// The host as one call sees it.
+pub type CallHost = Darwin<Xnu>;
+
+/// It, and what all its identities share.
+pub fn host() -> Result<(CallHost, &'static Origin), Error> {
     Ok((Darwin::new(Xnu, &GATE), origin()?))
 }
 
@@ -132,7 +136,21 @@ impl Kernel for Xnu {
             _ => Ok(RecordAnswer::Malformed),
         }
     }
+
+    fn arguments(&self, pid: u32, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let pid = c_int::try_from(pid).map_err(|_| Errno::ESRCH)?;
+        let mut name = [libc::CTL_KERN, KERN_PROCARGS2, pid];
+        let mut length = buffer.len();
+        let (name, into) = (name.as_mut_ptr(), buffer.as_mut_ptr().cast());
+        // SAFETY: sysctl(3) reads three numbers and writes at most length bytes into buffer, which outlives
+        // the call; nothing is set.
+        let result = unsafe { libc::sysctl(name, 3, into, &raw mut length, ptr::null_mut(), 0) };
+        if result == 0 { Ok(length) } else { Err(last_errno()) }
+    }
 }
+
+/// `KERN_PROCARGS2` of sys/sysctl.h.
+const KERN_PROCARGS2: c_int = 49;
 
 const PRESENT: i32 = 0;
 const ABSENT: i32 = 1;

@@ -1,8 +1,10 @@
 //! The Linux system calls behind [`Kernel`]. Mechanism only: no policy, no parsing of processes.
 
+use crate::command::LONGEST;
 use crate::error::{Errno, Error, FailedCall, Reason};
 use crate::facts::Origin;
 use crate::linux::birth::ClockSample;
+use crate::linux::command::Part;
 use crate::linux::dirents::parse_ids;
 use crate::linux::ground::Ground;
 use crate::linux::{Kernel, Linux};
@@ -30,8 +32,11 @@ struct Held {
 /// Device and inode.
 type FileId = (u64, u64);
 
-/// The host as one call sees it, and what all its identities share.
-pub fn host() -> Result<(Linux<'static, Procfs>, &'static Origin), Error> {
+/// The host as one call sees it.
+pub type CallHost = Linux<'static, Procfs>;
+
+/// It, and what all its identities share.
+pub fn host() -> Result<(CallHost, &'static Origin), Error> {
     let held = hold()?;
     Ok((Linux::new(&held.procfs, &held.ground)?, &held.ground.origin))
 }
@@ -171,16 +176,7 @@ impl Kernel for Procfs {
 
     fn read_link(&self, path: &str) -> Result<String, Errno> {
         let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
-        let (directory, mut target) = (self.directory.as_raw_fd(), vec![0_u8; 64]);
-        // SAFETY: path ends in NUL, target has the length that is passed, both outlive the call.
-        let length = unsafe {
-            libc::readlinkat(directory, path.as_ptr(), target.as_mut_ptr().cast(), target.len())
-        };
-        let length = usize::try_from(length).map_err(|_| last_errno())?;
-        if length >= target.len() {
-            return Err(Errno(libc::ENAMETOOLONG)); // may have been cut
-        }
-        target.truncate(length);
+        let target = readlink(self.directory.as_raw_fd(), &path, 64)?;
         OsString::from_vec(target).into_string().map_err(|_| Errno(libc::EILSEQ))
     }
 
@@ -256,6 +252,37 @@ impl Kernel for Procfs {
         File::from(file).read_at(buffer, 0).map_err(errno_of).map_err(in_call("read"))
     }
 
+    fn read_part_link(
+        &self,
+        pid: u32,
+        tid: Option<u32>,
+        part: Part,
+    ) -> Result<Vec<u8>, FailedCall> {
+        let path = Path::of_part(pid, tid, part);
+        let path = path.as_c_str().map_err(in_call("readlinkat"))?;
+        // The kernel gives no link of /proc/P that is as long as a page.
+        readlink(self.directory.as_raw_fd(), path, 4096).map_err(in_call("readlinkat"))
+    }
+
+    fn read_part(
+        &self,
+        pid: u32,
+        tid: Option<u32>,
+        part: Part,
+    ) -> Result<Option<Vec<u8>>, FailedCall> {
+        let path = Path::of_part(pid, tid, part);
+        let file = File::from(self.open_path(&path, libc::O_RDONLY).map_err(in_call("openat"))?);
+        for size in [4096, LONGEST.saturating_add(1)] {
+            let mut bytes = vec![0; size];
+            let length = file.read_at(&mut bytes, 0).map_err(errno_of).map_err(in_call("read"))?;
+            if length < size {
+                bytes.truncate(length);
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
     fn open_pidfd(&self, pid: u32) -> Result<OwnedFd, Errno> {
         let pid = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
         // SAFETY: pidfd_open(2) takes two integers.
@@ -314,6 +341,20 @@ impl Path {
         path
     }
 
+    fn of_part(pid: u32, tid: Option<u32>, part: Part) -> Self {
+        let mut path = Self::of(pid);
+        if let Some(tid) = tid {
+            path.text(b"/task/");
+            path.number(tid);
+        }
+        path.and(match part {
+            Part::Executable => b"/exe",
+            Part::WorkingDirectory => b"/cwd",
+            Part::Arguments => b"/cmdline",
+            Part::Environment => b"/environ",
+        })
+    }
+
     fn and(mut self, text: &[u8]) -> Self {
         self.text(text);
         self
@@ -353,6 +394,20 @@ fn open(directory: RawFd, path: &CStr, flags: i32) -> Result<OwnedFd, Errno> {
     check(fd)?;
     // SAFETY: the kernel has just returned this descriptor to us as its owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn readlink(directory: RawFd, path: &CStr, size: usize) -> Result<Vec<u8>, Errno> {
+    let mut target = vec![0_u8; size];
+    // SAFETY: path ends in NUL, target has the length that is passed, both outlive the call.
+    let length = unsafe {
+        libc::readlinkat(directory, path.as_ptr(), target.as_mut_ptr().cast(), target.len())
+    };
+    let length = usize::try_from(length).map_err(|_| last_errno())?;
+    if length >= target.len() {
+        return Err(Errno(libc::ENAMETOOLONG)); // may have been cut
+    }
+    target.truncate(length);
+    Ok(target)
 }
 
 fn getdents(listing: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {

@@ -31,22 +31,48 @@ mod unsupported;
 use unsupported as platform;
 
 use crate::census::{self, Deadline, Host as _, Selection};
+use crate::command::{self, Keys, MOST_HELPERS, MOST_IN_CENSUS, WithCommands};
 use crate::error::Error;
-use crate::facts::{Identity, Origin, Snapshot};
+use crate::facts::{Command, Identity, Origin, Snapshot};
+use crate::helpers::Gate;
 
 /// Whether this operating system has a backend.
 pub const HAS_BACKEND: bool = platform::HAS_BACKEND;
 
-/// Takes a census of the real host.
+/// Helpers that read commands are the process's, whichever Worker made the call.
+static COMMANDS: Gate = Gate::new(MOST_HELPERS);
+
+/// Takes a census of the real host; with `keys`, rows have their commands and these variables.
 ///
 /// # Errors
 /// Whatever makes it less than whole.
 pub fn take_census(
     selection: Selection,
+    keys: Option<Keys>,
     deadline: Deadline,
 ) -> Result<(Vec<Snapshot>, &'static Origin), Error> {
     let (host, origin) = platform::host()?;
-    Ok((census::take(&host, selection, deadline)?, origin))
+    let rows = match keys {
+        None => census::take(&host, selection, deadline)?,
+        Some(keys) => {
+            let host = WithCommands::new(&host, &COMMANDS, keys, MOST_IN_CENSUS, open_host);
+            census::take(&host, selection, deadline)?
+        }
+    };
+    Ok((rows, origin))
+}
+
+/// Reads one command on the real host; `None` if the process was proved absent or has no memory image.
+///
+/// # Errors
+/// A refusal, a deadline that passed, or a read that failed.
+pub fn read_command(pid: u32, keys: Keys, deadline: Deadline) -> Result<Option<Command>, Error> {
+    platform::host()?; // the ground is checked where nobody waits for a helper
+    command::read(&COMMANDS, pid, keys, deadline, open_host)
+}
+
+fn open_host() -> Result<platform::CallHost, Error> {
+    platform::host().map(|(host, _)| host)
 }
 
 /// Reads one identity on the real host; `None` only if the process was proved absent.

@@ -5,6 +5,7 @@
 use proc_safe_core::error::{Errno, FailedCall};
 use proc_safe_core::linux::Kernel;
 use proc_safe_core::linux::birth::ClockSample;
+use proc_safe_core::linux::command::Part;
 use proc_safe_core::linux::dirents::encode_entry;
 use proc_safe_core::linux::ground::Ground;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -30,6 +31,10 @@ pub struct Process {
     pub letter: char,
     /// The leader is the first.
     pub threads: Vec<Thread>,
+    /// What it runs.
+    pub program: u32,
+    /// Counts its images: each execve(2) makes one.
+    pub image: u32,
 }
 
 impl Process {
@@ -52,6 +57,30 @@ impl Process {
     }
     pub fn inode(&self) -> u64 {
         900_000 + u64::from(self.birth)
+    }
+    pub fn executable(&self) -> Vec<u8> {
+        format!("/b{}p{}", self.birth, self.program).into_bytes()
+    }
+    pub fn arguments(&self) -> Vec<u8> {
+        format!("b{}p{}\0\0", self.birth, self.program).into_bytes()
+    }
+    pub fn environment(&self) -> Vec<u8> {
+        format!("OTHER=\0WHO=b{}p{}\0", self.birth, self.program).into_bytes()
+    }
+    pub fn is_own(&self) -> bool {
+        self.uid() == OWN_UID
+    }
+    /// Fields 26 to 28 and 45 to 51 of its stat.
+    fn places(&self, fixed: bool) -> [u64; 10] {
+        if !self.is_own() {
+            return [1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        }
+        let image = if fixed { 0 } else { self.image };
+        let start = u64::from(self.birth) << 40 | u64::from(image) << 20;
+        let arguments = u64::try_from(self.arguments().len()).expect("a length");
+        let environment = u64::try_from(self.environment().len()).expect("a length");
+        let end = start + arguments;
+        [start + 2, start + 3, start + 4, 5, 6, 7, start, end, end, end + environment]
     }
     pub fn leader(&self) -> &Thread {
         &self.threads[0]
@@ -88,6 +117,7 @@ pub enum Call {
     ThreadStat(u32, u32),
     PidFd(u32),
     PidFdSignal(u32),
+    Part(u32, Part),
 }
 
 #[derive(Default)]
@@ -111,6 +141,12 @@ pub struct World {
     /// Errors to answer with, instead of an answer.
     pub errors: HashMap<Call, Errno>,
     pub no_pidfd: bool,
+    /// Address space randomisation is switched off: an execve(2) may choose the same places.
+    pub fixed_places: bool,
+    /// Parts that are longer than what is read of them.
+    pub endless: HashSet<Part>,
+    /// Parts of which the kernel gives so many bytes.
+    pub cut: HashMap<Part, usize>,
     pub files: HashMap<String, Vec<u8>>,
     pub links: HashMap<String, String>,
     pub magic: u64,
@@ -156,7 +192,15 @@ impl World {
         self.births += 1;
         let leader = Thread { tid: pid, exiting: false, dead: false };
         let birth = self.births;
-        let process = Process { birth, pid, parent, letter: 'S', threads: vec![leader] };
+        let process = Process {
+            birth,
+            pid,
+            parent,
+            letter: 'S',
+            threads: vec![leader],
+            program: 0,
+            image: 0,
+        };
         self.put(process);
         birth
     }
@@ -189,6 +233,16 @@ impl World {
         }
     }
 
+    /// The same program again is another image.
+    pub fn execute(&mut self, pid: u32, program: u32) {
+        self.change(pid, |process| {
+            process.program = program;
+            process.image += 1;
+            process.threads.truncate(1);
+            process.threads[0].dead = false;
+        });
+    }
+
     pub fn recycle(&mut self, pid: u32) {
         let parent = self.processes.get(&pid).map_or(1, |process| process.parent);
         self.reap(pid);
@@ -211,13 +265,26 @@ impl World {
         glitch
     }
 
+    fn tasks(&self, pid: u32, tid: Option<u32>) -> Option<(&Process, &Thread)> {
+        match tid {
+            None => self.thread_of(pid),
+            Some(tid) => self.thread_of(tid).filter(|(process, _)| process.pid == pid),
+        }
+    }
+
+    fn image_of(&self, pid: u32, tid: Option<u32>) -> Option<&Process> {
+        let (process, thread) = self.tasks(pid, tid)?;
+        (!thread.dead && !thread.exiting).then_some(process)
+    }
+
     fn thread_of(&self, id: u32) -> Option<(&Process, &Thread)> {
         self.processes.values().find_map(|process| {
             process.threads.iter().find(|thread| thread.tid == id).map(|thread| (process, thread))
         })
     }
 
-    fn stat_text(process: &Process, thread: &Thread, glitch: Option<Glitch>) -> Vec<u8> {
+    fn stat_text(&self, process: &Process, thread: &Thread, glitch: Option<Glitch>) -> Vec<u8> {
+        let fixed = self.fixed_places;
         let (pid, name) = (thread.tid, process.name());
         let (parent, group, session) = (process.parent, process.group(), process.session());
         let (mut letter, mut threads) = (process.letter, process.threads.len());
@@ -232,15 +299,20 @@ impl World {
             Some(Glitch::NotLeading) => exit_signal = -1,
             Some(Glitch::OtherNumber) => {
                 let other = Thread { tid: pid + 1, ..thread.clone() };
-                return Self::stat_text(process, &other, None);
+                return self.stat_text(process, &other, None);
             }
             Some(Glitch::DeadLeader(shown)) => (letter, threads) = (shown, 1),
             None => {}
         }
+        // exit_mm comes after the flag, and by the time of the last read here.
+        let image = !thread.dead && !thread.exiting;
+        let (size, places) = if image { (4096, process.places(fixed)) } else { (0, [0; 10]) };
+        let [code, code_end, stack, rest @ ..] = places;
+        let rest = rest.map(|place| place.to_string()).join(" ");
         format!(
             "{pid} ({name}) {letter} {parent} {group} {session} 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 \
-             {threads} 0 {ticks} 4096 1 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 {exit_signal} 1 \
-             0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+             {threads} 0 {ticks} {size} 1 18446744073709551615 {code} {code_end} {stack} 0 0 0 0 0 0 0 \
+             0 0 {exit_signal} 1 0 0 0 0 0 {rest} 0\n",
             ticks = process.ticks(),
         )
         .into_bytes()
@@ -256,6 +328,10 @@ impl World {
         )
         .into_bytes()
     }
+}
+
+fn in_readlinkat(errno: Errno) -> FailedCall {
+    FailedCall { syscall: "readlinkat", errno }
 }
 
 fn in_openat(errno: Errno) -> FailedCall {
@@ -392,7 +468,7 @@ impl Kernel for Model<'_> {
         let glitch = world.take_glitch(tid);
         if let Some(process) = world.processes.values().find(|process| process.birth == birth) {
             let thread = process.threads.iter().find(|thread| thread.tid == tid);
-            let text = thread.map(|thread| World::stat_text(process, thread, glitch));
+            let text = thread.map(|thread| world.stat_text(process, thread, glitch));
             return text.map(|text| Self::write(&text, buffer)).ok_or(Errno::ESRCH);
         }
         let last = world.history.get(&birth).and_then(|forms| forms.last()).cloned();
@@ -431,7 +507,47 @@ impl Kernel for Model<'_> {
         let tid = world.aliases.get(&tid).copied().unwrap_or(tid);
         let thread = process.threads.iter().find(|thread| thread.tid == tid);
         let thread = thread.ok_or(Errno::ENOENT).map_err(in_openat)?;
-        Ok(Self::write(&World::stat_text(process, thread, None), buffer))
+        Ok(Self::write(&world.stat_text(process, thread, None), buffer))
+    }
+
+    fn read_part_link(
+        &self,
+        pid: u32,
+        tid: Option<u32>,
+        part: Part,
+    ) -> Result<Vec<u8>, FailedCall> {
+        let world = self.enter(Call::Part(pid, part)).map_err(in_readlinkat)?;
+        let process = world.image_of(pid, tid).ok_or(Errno::ENOENT).map_err(in_readlinkat)?;
+        if !process.is_own() {
+            return Err(in_readlinkat(Errno::EACCES));
+        }
+        Ok(if part == Part::Executable { process.executable() } else { b"/work".to_vec() })
+    }
+
+    fn read_part(
+        &self,
+        pid: u32,
+        tid: Option<u32>,
+        part: Part,
+    ) -> Result<Option<Vec<u8>>, FailedCall> {
+        let world = self.enter(Call::Part(pid, part)).map_err(in_openat)?;
+        if world.endless.contains(&part) {
+            return Ok(None);
+        }
+        if world.tasks(pid, tid).is_none() {
+            return Err(in_openat(Errno::ENOENT));
+        }
+        // Without an image the file is there and empty.
+        let Some(process) = world.image_of(pid, tid) else { return Ok(Some(Vec::new())) };
+        if part == Part::Environment && !process.is_own() {
+            return Err(in_openat(Errno::EACCES));
+        }
+        let mut text = match part {
+            Part::Environment => process.environment(),
+            _ => process.arguments(),
+        };
+        text.truncate(world.cut.get(&part).copied().unwrap_or(usize::MAX));
+        Ok(Some(text))
     }
 
     fn open_pidfd(&self, pid: u32) -> Result<(u32, u32), Errno> {

@@ -4,6 +4,7 @@
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing)] // a test's own
 
 use proc_safe_core::darwin::Kernel;
+use proc_safe_core::darwin::command::ROOM;
 use proc_safe_core::darwin::info::Flavor;
 use proc_safe_core::darwin::record::{Record, RecordAnswer};
 use proc_safe_core::error::Errno;
@@ -46,6 +47,10 @@ pub struct Process {
     pub stopped: bool,
     /// Added by exec of a set-user-id file.
     pub uid_change: u32,
+    /// What it runs.
+    pub program: u32,
+    /// `p_idversion`.
+    pub version: u32,
 }
 
 impl Process {
@@ -55,6 +60,9 @@ impl Process {
     }
     pub fn name(&self) -> String {
         format!("b{}", self.birth)
+    }
+    pub fn who(&self) -> String {
+        format!("b{}p{}", self.birth, self.program)
     }
     pub fn group(&self) -> u32 {
         if self.pid == 0 { 0 } else { 7_000 + self.birth }
@@ -120,6 +128,16 @@ impl Process {
     fn unique_id(&self) -> Vec<u8> {
         let mut bytes = vec![0xee; 56];
         bytes[16..24].copy_from_slice(&u64::from(self.birth).to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.version.to_le_bytes());
+        bytes
+    }
+
+    fn arguments(&self) -> Vec<u8> {
+        let path = format!("/{}", self.who());
+        let mut bytes = 2_i32.to_le_bytes().to_vec();
+        bytes.extend(path.as_bytes());
+        bytes.resize(4 + (path.len() + 1).next_multiple_of(8), 0);
+        bytes.extend(format!("\0{0}\0OTHER=\0WHO={0}\0ptr_munge=\0", self.who()).as_bytes());
         bytes
     }
 
@@ -144,6 +162,7 @@ pub enum Call {
     /// Pid, flavor, and whether exiting processes are asked for too.
     Info(u32, Flavor, bool),
     Record(u32),
+    Arguments(u32),
 }
 
 pub const fn short(pid: u32) -> Call {
@@ -209,6 +228,8 @@ impl World {
             phase: Phase::Live,
             stopped: false,
             uid_change: 0,
+            program: 0,
+            version: 0,
         };
         self.put(process);
         birth
@@ -253,6 +274,14 @@ impl World {
             self.was_absent.insert(pid);
             self.give_children_away(pid);
         }
+    }
+
+    /// The same program again is another version.
+    pub fn execute(&mut self, pid: u32, program: u32) {
+        self.change(pid, |process| {
+            process.program = program;
+            process.version += 1;
+        });
     }
 
     pub fn recycle(&mut self, pid: u32) {
@@ -398,5 +427,26 @@ impl Kernel for Model {
                 _ => RecordAnswer::Absent,
             }),
         }
+    }
+
+    fn arguments(&self, pid: u32, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let (mut world, instead) = self.enter(Call::Arguments(pid));
+        while world.held.contains(&pid) {
+            world = self.0.released.wait(world).expect("the world");
+        }
+        assert_eq!(buffer.len(), ROOM, "the kernel refuses more room, and less may be too little");
+        match instead {
+            Some(Instead::Fail(errno)) => return Err(errno),
+            Some(Instead::Cut(length)) if length >= buffer.len() => return Ok(buffer.len()),
+            _ => {}
+        }
+        let process = world.visible(pid, false).filter(|process| process.phase > Phase::Embryo);
+        let process = process.filter(|process| process.uid() == OWN_UID && pid != 0);
+        let mut bytes = process.ok_or(Errno::EINVAL)?.arguments();
+        if let Some(Instead::Cut(length)) = instead {
+            bytes.truncate(length);
+        }
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
     }
 }
