@@ -159,12 +159,18 @@ where
     O: Fn() -> Result<D, Error> + Clone + Send + 'static,
     D: DescribingHost,
 {
+    const PARENTS_MOVE: bool = H::PARENTS_MOVE;
+
     fn own_pid(&self) -> u32 {
         self.host.own_pid()
     }
 
     fn read_all(&self, visibility: Visibility, deadline: Deadline) -> Result<Vec<Snapshot>, Error> {
         self.describe(self.host.read_all(visibility, deadline)?, deadline)
+    }
+
+    fn read_selected(&self, pids: &[u32], deadline: Deadline) -> Result<Vec<Snapshot>, Error> {
+        self.describe(self.host.read_selected(pids, deadline)?, deadline)
     }
 
     fn read_one(&self, pid: u32, deadline: Deadline) -> Result<Option<Snapshot>, Error> {

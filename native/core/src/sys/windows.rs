@@ -35,6 +35,9 @@ static ORIGIN: Origin = Origin {
     time_namespace: None,
 };
 
+/// What one call asks.
+pub type CallHost = Windows<Nt>;
+
 /// The host as one call sees it, and what all its identities share.
 #[allow(clippy::unnecessary_wraps)] // other platforms can lack a ground
 pub fn host() -> Result<(Windows<Nt>, &'static Origin), Error> {

@@ -10,6 +10,7 @@ pub mod record;
 pub mod user;
 
 use crate::census::{Deadline, Host, Visibility};
+use crate::command::{Described, DescribingHost, Keys};
 use crate::error::{Error, FailedRead, WindowsCode};
 use crate::facts::{Identity, Snapshot};
 use list::Room;
@@ -90,6 +91,13 @@ impl<K: Kernel> Windows<K> {
 
     const fn reader(&self, deadline: Deadline) -> Reader<'_, K> {
         Reader { kernel: &self.kernel, room: self.room, deadline }
+    }
+}
+
+/// Commands are not read on Windows yet.
+impl<K: Kernel> DescribingHost for Windows<K> {
+    fn describe(&self, _: u32, _: &Keys) -> Result<Option<Described>, Error> {
+        Err(Error::NoBackend)
     }
 }
 

@@ -333,6 +333,7 @@ fn row_of(record: &Record, owner: Owner, exit: Option<Exit>) -> Sight {
         state: if exit == Some(Exit::Complete) { Some(State::Zombie) } else { told },
         exiting: exit == Some(Exit::Begun),
         identity: known.and_then(|exit| identity_of(record, exit)),
+        command: None,
     }))
 }
 
