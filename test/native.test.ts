@@ -139,7 +139,10 @@ for (const nodeWords of [["--no-addons"], [PERMISSION, "--allow-fs-read=*"]]) {
     writeFileSync(script, `const { nativeStatus } = await import(${JSON.stringify(entry)});
       process.stdout.write(JSON.stringify(nativeStatus().error));`);
     const words = ["--no-warnings", ...nodeWords];
-    const { stdout, stderr } = spawnSync(process.execPath, [...words, script], { encoding: "utf8" });
+    const { stdout, stderr } = spawnSync(process.execPath, [...words, script], {
+      encoding: "utf8",
+      env: { ...process.env, PROC_SAFE_NATIVE: "auto" },
+    });
     expect(stderr).toBe("");
     expect(JSON.parse(stdout)).toMatchObject({ code: "helper-unavailable", reason: "addons-disabled" });
   });
