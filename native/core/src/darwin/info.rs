@@ -50,7 +50,7 @@ const IN_EXIT: u32 = 4;
 pub struct Short {
     /// The parent; the debugger while it is traced.
     pub parent_pid: u32,
-    /// The process group.
+    /// The process group; 0 where there is none.
     pub process_group: u32,
     /// `p_stat`.
     pub status: u32,
@@ -72,8 +72,8 @@ pub fn parse_short(answer: &[u8], pid: u32) -> Option<Short> {
     }
     let flags = u32_at(answer, 32)?;
     Some(Short {
-        parent_pid: u32_at(answer, 4)?,
-        process_group: u32_at(answer, 8)?,
+        parent_pid: pid_at(answer, 4)?,
+        process_group: pid_at(answer, 8).unwrap_or(0),
         status: u32_at(answer, 12)?,
         name: name_of(answer.get(16..32)?),
         traced: flags & TRACED != 0,
@@ -103,7 +103,7 @@ pub fn parse_bsd(answer: &[u8], pid: u32) -> Option<Bsd> {
     }
     let (seconds, micros) = (u64_at(answer, 120)?, u64_at(answer, 128)?);
     Some(Bsd {
-        parent_pid: u32_at(answer, 16)?,
+        parent_pid: pid_at(answer, 16)?,
         traced: u32_at(answer, 0)? & TRACED != 0,
         status: u32_at(answer, 4)?,
         start_micros: micros_since_epoch(
@@ -176,6 +176,11 @@ pub const fn state_of(status: u32) -> Option<State> {
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     let end = offset.checked_add(4)?;
     bytes.get(offset..end)?.try_into().ok().map(u32::from_le_bytes)
+}
+
+/// A number that can be a pid; `None` for one that is negative to the kernel.
+fn pid_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    u32_at(bytes, offset).filter(|&pid| i32::try_from(pid).is_ok())
 }
 
 fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {

@@ -17,7 +17,7 @@ const KERNEL_TASK: u32 = 0;
 /// A refusal, [`Error::Timeout`], or a list that was cut short at every try.
 pub fn list_all<K: Kernel>(kernel: &K, deadline: Deadline) -> Result<Vec<u32>, Error> {
     let own_pid = kernel.own_pid();
-    let mut own_pid_listed = true;
+    let mut cut = true;
     for _ in 0..ATTEMPTS {
         deadline.check()?;
         let before = estimate(kernel)?;
@@ -31,12 +31,12 @@ pub fn list_all<K: Kernel>(kernel: &K, deadline: Deadline) -> Result<Vec<u32>, E
         pids.dedup();
         // The kernel cuts without a word: exiting processes and zombies first, which are known only
         // by the count, then the oldest of the live, of which kernel_task is the last.
-        own_pid_listed = pids.binary_search(&own_pid).is_ok();
-        if !full && own_pid_listed && pids.first() == Some(&KERNEL_TASK) {
+        cut = full || pids.first() != Some(&KERNEL_TASK);
+        if !cut && pids.binary_search(&own_pid).is_ok() {
             return Ok(pids);
         }
     }
-    Err(if own_pid_listed { Error::CutShort } else { Error::OwnPidMissing { pid: own_pid } })
+    Err(if cut { Error::CutShort } else { Error::OwnPidMissing { pid: own_pid } })
 }
 
 fn estimate<K: Kernel>(kernel: &K) -> Result<usize, Error> {

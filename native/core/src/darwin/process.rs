@@ -170,8 +170,8 @@ enum BirthAnswer {
 
 enum Outcome {
     Settled(Reading),
-    /// Believed if the next try says so again: the two faces of the kernel contradict each other, as
-    /// they do for an instant when a pid changes hands.
+    /// Believed if the next try says the same again: answers of the kernel contradict each other, as
+    /// they do for an instant when a pid changes hands or its process its parent.
     Doubtful(Reading),
     /// The pid changed hands, or its process its parent.
     Again,
@@ -184,13 +184,15 @@ impl<K: Kernel> Reader<'_, K> {
     /// A read whose failure says nothing about the process, a refused record of a process that
     /// libproc has lost, or a deadline that passed at the record.
     pub fn read(&self, pid: u32, want: Want) -> Result<Reading, Error> {
-        let mut doubted = false;
+        let mut doubted = None;
         for _ in 0..ATTEMPTS {
             match self.read_once(pid, want)? {
                 Outcome::Settled(reading) => return Ok(reading),
-                Outcome::Doubtful(reading) if doubted => return Ok(reading),
-                Outcome::Doubtful(_) => doubted = true,
-                Outcome::Again => doubted = false,
+                Outcome::Doubtful(reading) if doubted.as_ref() == Some(&reading) => {
+                    return Ok(reading);
+                }
+                Outcome::Doubtful(reading) => doubted = Some(reading),
+                Outcome::Again => doubted = None,
             }
         }
         Ok(Reading::Unexplained)
@@ -302,24 +304,29 @@ impl<K: Kernel> Reader<'_, K> {
             Some(parent) => Parent::Real(parent),
             None => self.traced_parent(pid, birth)?,
         };
-        let parent_pid = match parent {
-            Parent::Real(parent) => parent,
+        let (parent_pid, told) = match parent {
+            Parent::Real(parent) => (parent, true),
+            Parent::Unproved(parent) => (parent, false),
             Parent::Refused(errno) => return Ok(refused(SYSCTL, errno)),
-            Parent::Unproved(_) | Parent::Changed => return Ok(Outcome::Again),
+            Parent::Unknown | Parent::Changed => return Ok(Outcome::Again),
         };
-        let unique_id = match (before, self.unique_id(pid)?) {
-            (UniqueId::Known(before), UniqueId::Known(after)) if before == after => Some(before),
-            (UniqueId::Untold, UniqueId::Untold) => None,
+        let (unique_id, bound) = match (before, self.unique_id(pid)?) {
+            (UniqueId::Known(before), UniqueId::Known(after)) if before == after => {
+                (Some(before), true)
+            }
+            (UniqueId::Untold, UniqueId::Untold) => (None, true),
+            (UniqueId::Gone, UniqueId::Gone) => (None, false),
             _ => return Ok(Outcome::Again),
         };
-        Ok(Outcome::Settled(Reading::Identified(Identity {
+        let reading = Reading::Identified(Identity {
             pid,
             parent_pid,
             start_time_micros: birth.start_micros,
             start_time_since_boot_micros: None,
             unique_id,
             exited: birth.exited,
-        })))
+        });
+        Ok(if told && bound { Outcome::Settled(reading) } else { Outcome::Doubtful(reading) })
     }
 
     /// The birth by the cheapest source that tells it: libproc for the caller's own processes, else
@@ -350,7 +357,7 @@ impl<K: Kernel> Reader<'_, K> {
             _ if !short.traced => Ok(Parent::Real(short.parent_pid)),
             BirthAnswer::Known(birth) => self.traced_parent(pid, *birth),
             BirthAnswer::Refused { errno, .. } => Ok(Parent::Refused(*errno)),
-            BirthAnswer::Absent => Ok(Parent::Changed), // no embryo is traced
+            BirthAnswer::Absent => Ok(Parent::Unknown),
         }
     }
 
@@ -362,7 +369,7 @@ impl<K: Kernel> Reader<'_, K> {
                 Parent::Unproved(record.parent_pid)
             }
             Ok(Some(record)) => Parent::Real(record.original_parent_pid),
-            Ok(None) => Parent::Changed,
+            Ok(None) => Parent::Unknown,
             Err(errno) if errno.meaning() == Meaning::Refused => Parent::Refused(errno),
             Err(errno) => return Err(system(SYSCTL, errno, pid)),
         })
@@ -422,6 +429,8 @@ enum Parent {
     /// A debugger is attached and the record names no parent behind it: it is the parent, or it has
     /// just let go.
     Unproved(u32),
+    /// A debugger is attached and there is no record.
+    Unknown,
     Refused(Errno),
     /// Two answers name another parent each, so they are of two instants.
     Changed,
@@ -445,16 +454,22 @@ fn finish(
     };
     // An embryo has its birth in a moment; if it has none then either, the row goes without.
     let mut proved = !matches!(birth, BirthAnswer::Absent);
-    let parent_pid = match (parent, want) {
-        (Parent::Real(parent), _) => Some(parent),
+    let parent_pid = match (&parent, want) {
+        (Parent::Real(parent), _) => Some(*parent),
         (Parent::Unproved(parent), _) => {
             proved = false;
-            Some(parent)
+            Some(*parent)
         }
         (Parent::Refused(_), Want::Row) => None,
-        (Parent::Refused(errno), Want::Identity) => return refused(SYSCTL, errno),
-        (Parent::Changed, _) => return Outcome::Again,
+        (Parent::Refused(errno), Want::Identity) => return refused(SYSCTL, *errno),
+        (Parent::Unknown | Parent::Changed, Want::Identity) => return Outcome::Again,
+        (Parent::Unknown | Parent::Changed, Want::Row) => {
+            proved = false;
+            (!short.traced).then_some(short.parent_pid) // which alone judges topology
+        }
     };
+    // An identity names the parent too, so there is none while that is in dispute.
+    let start_micros = start_micros.filter(|_| !matches!(parent, Parent::Changed));
     let state = info::state_of(short.status);
     let reading = Reading::Present(Process {
         parent_pid,

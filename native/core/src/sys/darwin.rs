@@ -186,7 +186,7 @@ impl ShimRecord {
         Some(Record {
             parent_pid: u32::try_from(self.parent_pid).ok()?,
             original_parent_pid: u32::try_from(self.original_parent_pid).ok()?,
-            process_group: u32::try_from(self.process_group).ok()?,
+            process_group: u32::try_from(self.process_group).unwrap_or(0), // no group
             uid: self.uid,
             status: self.status.into(),
             exiting: self.exiting != 0,
