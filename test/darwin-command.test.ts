@@ -1,36 +1,16 @@
 // Commands by the shipped macOS binary through our own TypeScript, in the rig. The kernel is simulated: see
 // rig/README.md for what that cannot show.
 
-import { afterEach, expect } from "vitest";
+import { expect } from "vitest";
 import type { ReadProcessCommandOptions } from "proc-safe";
 import type { Changes, Config, Hook, SimProcess } from "../rig/index.mjs";
-import { nativeTest } from "./support/needs.ts";
-
-type Package = typeof import("proc-safe");
-type Rig = typeof import("../rig/index.mjs");
+import { rigTest } from "./support/rig.ts";
+import type { InRig } from "./support/rig.ts";
 
 const ME = 501;
 const OWN_PID = 99_000;
 const PID = 300;
 const PROCARGS2 = 49;
-
-let loaded: { api: Package; rig: Rig } | undefined;
-
-/** Loaded once, and only where the rig is there. */
-async function open(): Promise<{ api: Package; rig: Rig }> {
-  if (loaded === undefined) {
-    const rig = await import("../rig/index.mjs");
-    rig.install({ platform: "darwin", arch: "x64" });
-    loaded = { rig, api: await import("proc-safe") };
-  }
-  return loaded;
-}
-
-function rigTest(name: string, body: (at: { api: Package; rig: Rig }) => void | Promise<void>): void {
-  nativeTest(name, ["linux", "x86_64", "rig", "darwin-x64"], async () => body(await open()));
-}
-
-afterEach(() => loaded?.rig.sim.set([]));
 
 const SUBJECT: SimProcess = {
   pid: PID,
@@ -44,7 +24,7 @@ const SUBJECT: SimProcess = {
   env: ["OTHER=x", "WHO=one", "WHO=two"],
 };
 
-function world({ rig }: { rig: Rig }, changes: Changes = {}, hooks: readonly Hook[] = [], config: Config = {}): void {
+function world({ rig }: Pick<InRig, "rig">, changes: Changes = {}, hooks: readonly Hook[] = [], config: Config = {}): void {
   rig.sim.set({
     config: { uid: ME, selfPid: OWN_PID, ...config },
     processes: [
@@ -60,7 +40,7 @@ function world({ rig }: { rig: Rig }, changes: Changes = {}, hooks: readonly Hoo
 const KEYS: ReadProcessCommandOptions = { environmentKeys: ["WHO", "NONE"], timeoutMs: 20_000 };
 const ONE = { executable: "/opt/one", argv: ["one", "", "a\nb"], environment: { WHO: "one" } };
 
-function answer({ api }: { api: Package }, pid = PID, options = KEYS): object {
+function answer({ api }: Pick<InRig, "api">, pid = PID, options = KEYS): object {
   try {
     return { command: api.readProcessCommand(pid, options) };
   } catch (error) {
@@ -70,7 +50,7 @@ function answer({ api }: { api: Package }, pid = PID, options = KEYS): object {
 }
 
 /** The command in a full census, by the row of the same process. */
-function inCensus({ api }: { api: Package }, pid = PID): object | undefined {
+function inCensus({ api }: Pick<InRig, "api">, pid = PID): object | undefined {
   const row = api.listProcesses({ includeCommand: true, environmentKeys: ["WHO", "NONE"] }).find((one) => one.pid === pid);
   expect(row).toBeDefined();
   return row?.command;

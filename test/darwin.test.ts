@@ -3,38 +3,18 @@
 
 import { Worker } from "node:worker_threads";
 import { join } from "node:path";
-import { afterEach, expect } from "vitest";
+import { expect } from "vitest";
 import type { ProcessIdentity, ProcessSnapshot } from "proc-safe";
 import type { Changes, Config, Hook, LogEntry, Override, SimProcess } from "../rig/index.mjs";
-import { nativeTest } from "./support/needs.ts";
 import { ROOT } from "./support/paths.ts";
-
-type Package = typeof import("proc-safe");
-type Rig = typeof import("../rig/index.mjs");
+import { rigTest } from "./support/rig.ts";
+import type { InRig } from "./support/rig.ts";
 
 const ME = 501;
 const OWN_PID = 99_000;
 const PID = 300;
 const RECORD = 14;
 const [UNIQUE, SHORT, BSD] = [17, 13, 3];
-
-let loaded: { api: Package; rig: Rig } | undefined;
-
-/** Loaded once, and only where the rig is there. */
-async function open(): Promise<{ api: Package; rig: Rig }> {
-  if (loaded === undefined) {
-    const rig = await import("../rig/index.mjs");
-    rig.install({ platform: "darwin", arch: "x64" });
-    loaded = { rig, api: await import("proc-safe") };
-  }
-  return loaded;
-}
-
-function rigTest(name: string, body: (at: { api: Package; rig: Rig }) => void | Promise<void>): void {
-  nativeTest(name, ["linux", "x86_64", "rig", "darwin-x64"], async () => body(await open()));
-}
-
-afterEach(() => loaded?.rig.sim.set([])); // also lets go of whatever waits
 
 const CALLER: Config = { uid: ME, selfPid: OWN_PID };
 const KERNEL_TASK: SimProcess = { pid: 0, ppid: 0, pgid: 0, uid: 0, comm: "kernel_task", uniqueid: 0, startSec: 1_000 };
@@ -57,12 +37,12 @@ interface Extra {
   readonly others?: readonly SimProcess[];
 }
 
-function world({ rig }: { rig: Rig }, changes: Changes = {}, { hooks = [], config = {}, others = [] }: Extra = {}): void {
+function world({ rig }: Pick<InRig, "rig">, changes: Changes = {}, { hooks = [], config = {}, others = [] }: Extra = {}): void {
   const processes = [KERNEL_TASK, LAUNCHD, SELF, { ...SUBJECT, ...changes }, ...others];
   rig.sim.set({ config: { ...CALLER, ...config }, processes, hooks });
 }
 
-function rowOf({ api }: { api: Package }, pid = PID): ProcessSnapshot | undefined {
+function rowOf({ api }: Pick<InRig, "api">, pid = PID): ProcessSnapshot | undefined {
   const [selected] = api.listProcesses({ pids: [pid] });
   return selected;
 }

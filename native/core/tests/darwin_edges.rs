@@ -7,7 +7,7 @@ use proc_safe_core::darwin::Darwin;
 use proc_safe_core::darwin::info::{self, Flavor};
 use proc_safe_core::darwin::record::{MOST_HELPERS, Record, RecordAnswer};
 use proc_safe_core::error::{Code, Errno, Error};
-use proc_safe_core::facts::{Identity, Snapshot, State};
+use proc_safe_core::facts::{Identity, Owner, Snapshot, State};
 use proc_safe_core::helpers::Gate;
 use std::time::Duration;
 use xnu::{Call, Instead, Model, OWN_PID, Phase, World, birth, short, unique};
@@ -388,4 +388,50 @@ fn a_traced_child_of_launchd_is_launchds() {
         again.put(world.processes[&PID].clone());
         assert_eq!(row(&Model::new(again)).unwrap().parent_pid, Some(1));
     }
+}
+
+#[test]
+fn root_is_asked_for_the_record_and_owns_only_its_own() {
+    let mut world = own(Phase::Live);
+    world.as_root = true;
+    let process = world.processes[&PID].clone();
+    let found = row(&Model::new(world)).unwrap();
+    assert_eq!((found.owner, found.uid), (Owner::Different, Some(process.uid())));
+    assert_eq!(found.identity.unwrap().start_time_micros, process.start_micros());
+}
+
+#[test]
+fn the_deadline_is_looked_at_between_rows() {
+    // The caller's own processes need no record, so no helper looks at it.
+    let model = Model::scripted(own(Phase::Live), |_, _, call| {
+        if call == birth(OWN_PID) {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    });
+    let host = Darwin::new(model.clone(), gate());
+    let soon = Deadline::after(Some(Duration::from_millis(200)));
+    let taken = take(&host, Selection::Pids(vec![OWN_PID, PID]), soon);
+    assert_eq!(taken, Err(Error::Timeout));
+    assert!(!model.world().log.contains(&short(PID)));
+    let all = take(
+        &host,
+        Selection::All(Visibility::All),
+        Deadline::after(Some(Duration::from_millis(200))),
+    );
+    assert_eq!(all, Err(Error::Timeout));
+    assert!(!model.world().log.contains(&short(PID)));
+}
+
+#[test]
+fn a_birth_of_another_length_or_pid_is_none() {
+    let mut answer = vec![0; 136];
+    answer[12..16].copy_from_slice(&PID.to_le_bytes());
+    answer[120] = 9;
+    assert_eq!(info::parse_bsd(&answer, PID).unwrap().start_micros, 9_000_000);
+    assert_eq!(info::parse_bsd(&answer, PID + 1), None);
+    for length in [0, 135] {
+        assert_eq!(info::parse_bsd(&answer[..length], PID), None);
+    }
+    answer.push(0);
+    assert_eq!(info::parse_bsd(&answer, PID), None);
 }

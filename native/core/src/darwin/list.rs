@@ -28,7 +28,6 @@ pub fn list_all<K: Kernel>(kernel: &K, deadline: Deadline) -> Result<Vec<u32>, E
         pids.truncate(count);
         let mut pids = convert(&pids)?;
         pids.sort_unstable();
-        pids.dedup();
         // The kernel cuts without a word: exiting processes and zombies first, which are known only
         // by the count, then the oldest of the live, of which kernel_task is the last.
         cut = full || pids.first() != Some(&KERNEL_TASK);

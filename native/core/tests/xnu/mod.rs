@@ -199,6 +199,8 @@ pub struct World {
     pub held: HashSet<u32>,
     /// Beyond this many pids the kernel cuts.
     pub kernel_room: Option<usize>,
+    /// The caller is root.
+    pub as_root: bool,
     /// Missing from the list.
     pub unlisted: Option<u32>,
     pub log: Vec<Call>,
@@ -360,7 +362,7 @@ impl Kernel for Model {
     }
 
     fn effective_uid(&self) -> u32 {
-        OWN_UID
+        if self.world().as_root { 0 } else { OWN_UID }
     }
 
     fn estimate_processes(&self) -> Result<usize, Errno> {
@@ -396,7 +398,7 @@ impl Kernel for Model {
             return Err(errno);
         }
         let process = world.visible(pid, exiting_too).ok_or(Errno::ESRCH)?;
-        if flavor == Flavor::Bsd && process.uid() != OWN_UID {
+        if flavor == Flavor::Bsd && process.uid() != OWN_UID && !world.as_root {
             return Err(Errno::EPERM);
         }
         let bytes = match flavor {
