@@ -50,7 +50,8 @@ async function proveRealm(fixture, realm) {
     worker.postMessage(question);
     return (await once(worker, "message"))[0];
   };
-  const child = spawn(fixture, { stdio: ["pipe", "pipe", "inherit"] });
+  // A session of its own: our group can have its leader outside this pid namespace, and then it is no fact.
+  const child = spawn(fixture, { stdio: ["pipe", "pipe", "inherit"], detached: true });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async () => {
     const { value, done } = await lines.next();
