@@ -10,19 +10,27 @@ pub fn parse_ids(mut bytes: &[u8], ids: &mut Vec<u32>) -> Option<()> {
     while !bytes.is_empty() {
         let length = usize::from(u16::from_ne_bytes(bytes.get(LENGTH)?.try_into().ok()?));
         let name = bytes.get(NAME..length)?;
-        let end = name.iter().position(|&byte| byte == 0)?;
-        ids.extend(parse_id(name.get(..end)?));
+        ids.extend(parse_id(name)?);
         bytes = bytes.get(length..)?;
     }
     Some(())
 }
 
-/// A pid as procfs spells it: decimal, no leading zero.
-fn parse_id(name: &[u8]) -> Option<u32> {
-    if !matches!(name.first(), Some(b'1'..=b'9')) || !name.iter().all(u8::is_ascii_digit) {
-        return None;
+/// The number that a name which ends in NUL is, if it is a pid as procfs spells it: decimal, no leading zero.
+fn parse_id(name: &[u8]) -> Option<Option<u32>> {
+    let mut id = 0_u32;
+    for &byte in name {
+        let digit = byte.wrapping_sub(b'0');
+        if byte == 0 {
+            return Some((id > 0).then_some(id));
+        }
+        let longer = id.checked_mul(10).and_then(|tens| tens.checked_add(digit.into()));
+        match longer {
+            Some(longer) if digit <= 9 && longer > 0 => id = longer,
+            _ => return name.contains(&0).then_some(None),
+        }
     }
-    std::str::from_utf8(name).ok()?.parse().ok()
+    None
 }
 
 /// Spells one directory entry as the kernel does, for models of it.

@@ -57,7 +57,7 @@ pub struct Process {
 /// Tries before a pid that never holds still is given up.
 pub const ATTEMPTS: usize = 16;
 /// More than any stat file: a name of 63 bytes and 52 fields of at most 20 digits.
-pub const STAT_BUFFER: usize = 2048;
+pub const STAT_BUFFER: usize = 1280;
 
 /// Reads one process.
 ///

@@ -193,8 +193,10 @@ impl Kernel for Procfs {
     }
 
     fn open_stat(&self, pid: u32) -> Result<StatFile, Errno> {
-        let path = Path::of(pid).and(b"/stat");
-        let (directory, path) = (self.directory.as_raw_fd(), path.as_c_str()?.as_ptr());
+        let mut path = Path::new();
+        path.number(pid);
+        path.text(b"/stat");
+        let (directory, path) = (self.directory.as_raw_fd(), path.as_ptr());
         let (call, flags) = (libc::SYS_openat, libc::O_RDONLY | libc::O_CLOEXEC);
         // SAFETY: path ends in NUL and outlives the call; no mode is read without O_CREAT.
         let fd = unsafe { libc::syscall(call, directory, path, flags) };
@@ -211,10 +213,11 @@ impl Kernel for Procfs {
     }
 
     fn directory_uid(&self, pid: u32) -> Result<u32, Errno> {
-        let path = Path::of(pid);
+        let mut path = Path::new();
+        path.number(pid);
         let mut stat = MaybeUninit::<libc::stat>::uninit();
         let (directory, flags) = (self.directory.as_raw_fd(), libc::AT_SYMLINK_NOFOLLOW);
-        let path = path.as_c_str()?.as_ptr();
+        let path = path.as_ptr();
         // SAFETY: path ends in NUL and stat is large enough; both outlive the call.
         check(unsafe { libc::fstatat(directory, path, stat.as_mut_ptr(), flags) })?;
         // SAFETY: fstatat(2) succeeded, so it filled the struct.
@@ -230,7 +233,9 @@ impl Kernel for Procfs {
 
     fn thread_ids(&self, pid: u32) -> Result<Vec<u32>, FailedCall> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        let path = Path::of(pid).and(b"/task");
+        let mut path = Path::new();
+        path.number(pid);
+        path.text(b"/task");
         let listing = self.open_path(&path, flags).map_err(in_call("openat"))?;
         let mut buffer = vec![0; 32 << 10];
         let mut ids = Vec::new();
@@ -245,7 +250,9 @@ impl Kernel for Procfs {
     }
 
     fn read_thread_stat(&self, pid: u32, tid: u32, buffer: &mut [u8]) -> Result<usize, FailedCall> {
-        let mut path = Path::of(pid).and(b"/task/");
+        let mut path = Path::new();
+        path.number(pid);
+        path.text(b"/task/");
         path.number(tid);
         path.text(b"/stat");
         let file = self.open_path(&path, libc::O_RDONLY).map_err(in_call("openat"))?;
@@ -326,8 +333,8 @@ impl Drop for StatFile {
     }
 }
 
-/// A path below /proc with numbers in it, spelt without allocation or the formatting machinery: two
-/// are made for each process.
+/// A path below /proc with numbers in it, spelt in its place without allocation, copies or the formatting
+/// machinery: two are made for each process.
 struct Path {
     /// Ends in zeros; the longest path here has 38 bytes.
     bytes: [u8; 48],
@@ -335,52 +342,54 @@ struct Path {
 }
 
 impl Path {
-    fn of(pid: u32) -> Self {
-        let mut path = Self { bytes: [0; 48], length: 0 };
-        path.number(pid);
-        path
+    const fn new() -> Self {
+        Self { bytes: [0; 48], length: 0 }
     }
 
     fn of_part(pid: u32, tid: Option<u32>, part: Part) -> Self {
-        let mut path = Self::of(pid);
+        let mut path = Self::new();
+        path.number(pid);
         if let Some(tid) = tid {
             path.text(b"/task/");
             path.number(tid);
         }
-        path.and(match part {
+        path.text(match part {
             Part::Executable => b"/exe",
             Part::WorkingDirectory => b"/cwd",
             Part::Arguments => b"/cmdline",
             Part::Environment => b"/environ",
-        })
-    }
-
-    fn and(mut self, text: &[u8]) -> Self {
-        self.text(text);
-        self
+        });
+        path
     }
 
     fn text(&mut self, text: &[u8]) {
-        let end = self.length.saturating_add(text.len());
-        if let Some(room) = self.bytes.get_mut(self.length..end) {
+        if let Some(room) = self.room(text.len()) {
             room.copy_from_slice(text);
-            self.length = end;
         }
     }
 
     fn number(&mut self, mut number: u32) {
-        let mut digits = [0_u8; 10];
-        let mut start = digits.len();
-        for (index, digit) in digits.iter_mut().enumerate().rev() {
+        let width = number.checked_ilog10().map_or(1, |log| log.saturating_add(1));
+        let room = usize::try_from(width).ok().and_then(|width| self.room(width));
+        for digit in room.into_iter().flatten().rev() {
             let [value, ..] = (number % 10).to_le_bytes();
             *digit = b'0'.wrapping_add(value);
-            start = index;
             number /= 10;
-            if number == 0 {
-                break;
-            }
         }
-        self.text(digits.get(start..).unwrap_or_default());
+    }
+
+    /// The next bytes; the last of all stays zero.
+    fn room(&mut self, size: usize) -> Option<&mut [u8]> {
+        let start = self.length;
+        let (_nul, room) = self.bytes.split_last_mut()?;
+        let room = room.get_mut(start..start.saturating_add(size))?;
+        self.length = start.saturating_add(size);
+        Some(room)
+    }
+
+    /// Ends in NUL.
+    const fn as_ptr(&self) -> *const libc::c_char {
+        self.bytes.as_ptr().cast()
     }
 
     fn as_c_str(&self) -> Result<&CStr, Errno> {
