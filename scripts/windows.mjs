@@ -50,7 +50,7 @@ async function testHere(report) {
   await buildNative();
   const states = join(scratch, "states.exe");
   compile("gcc", "test/windows/states.c", states);
-  const test = join(ROOT, "test/windows/census.mjs");
+  const test = join(ROOT, "test/windows/all.mjs");
   const env = { ...process.env, PROC_SAFE_STATES: states, PROC_SAFE_NATIVE: "require" };
   const options = { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"], timeout: 5 * MINUTE };
   return spawnSync(process.execPath, [...reporters(report, "stdout"), test], options).status;
@@ -81,7 +81,7 @@ function testUnderWine(report) {
   compile(MINGW, "test/windows/states.c", join(scratch, "states.exe"));
   compile(MINGW, "test/windows/prng.c", join(system, "bcryptprimitives.dll"), ["-shared", "-ladvapi32"]);
   const shown = join(scratch, "report.txt");
-  const test = windowsPath(join(ROOT, "test/windows/census.mjs"));
+  const test = windowsPath(join(ROOT, "test/windows/all.mjs"));
   const status = wine([NODE, ...reporters(windowsPath(report), windowsPath(shown)), test], 5 * MINUTE);
   const texts = status === 0 ? [shown] : [shown, join(scratch, "stderr")];
   for (const text of texts.filter(existsSync)) process.stdout.write(readFileSync(text, "utf8"));

@@ -59,7 +59,8 @@ export function decodeCommand(packed: PackedCommands, keys: readonly string[]): 
 
 // `bits` of a command.
 const EXECUTABLE = 1;
-const WORKING_DIRECTORY = 1 << 1;
+const LINE = 1 << 1;
+const WORKING_DIRECTORY = 1 << 2;
 
 function* commandsOf(
   [numbers, texts]: PackedCommands,
@@ -75,6 +76,7 @@ function* commandsOf(
     const words = next();
     const variables = next();
     const executable = bits & EXECUTABLE ? text() : undefined;
+    const commandLine = bits & LINE ? text() : undefined;
     const cwd = bits & WORKING_DIRECTORY ? text() : undefined;
     const argv = Object.freeze(Array.from({ length: words }, text));
     // From entries, so that a variable named __proto__ is one.
@@ -82,6 +84,7 @@ function* commandsOf(
     const command = {
       ...(executable !== undefined && { executable }),
       argv,
+      ...(commandLine !== undefined && { commandLine }),
       ...(cwd !== undefined && { cwd }),
       environment,
     };

@@ -58,8 +58,8 @@ export interface ReadProcessCommandOptions {
  * The program and the working directory of another user's process may be refused: they are absent keys then. Where
  * variables are asked for and may not be read, the call throws `access-denied`: "not set" was not observed.
  *
- * @throws {ProcSafeError} `access-denied`, `timeout`, `incomplete` where the process executes another program at
- *   every try, `operation-failed` with reason `too-long` for more than 2 MiB of arguments or of environment, and
+ * @throws {ProcSafeError} `access-denied`, `timeout`, `incomplete` where the process executes another program (on
+ *   Windows: changes what is read) at every try, `operation-failed` with reason `too-long` for more than 2 MiB of arguments or of environment, and
  *   `invalid-argument`, `helper-unavailable`, `unsupported-platform`.
  */
 export function readProcessCommand(pid: number, options?: ReadProcessCommandOptions): ProcessCommand | null {

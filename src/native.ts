@@ -46,7 +46,7 @@ interface Binding {
   readOrigin(): string | Failure;
 }
 
-const CONTRACT = 2;
+const CONTRACT = 3;
 const MODES = ["auto", "require", "off"] as const;
 
 export type NativeMode = (typeof MODES)[number];

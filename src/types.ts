@@ -78,16 +78,20 @@ export interface ProcessSnapshot {
 export interface ProcessCommand {
   /**
    * The file of the program. Linux: as its mount namespace has it, with " (deleted)" behind it once it is unlinked.
-   * macOS: as exec was given it, which may be relative. Absent for a kernel thread and where it is refused.
+   * macOS: as exec was given it, which may be relative. Windows: the path of Win32's, or the kernel's own where the
+   * volume has none. Absent for a kernel thread and where it is refused.
    */
   readonly executable?: string;
-  /** As the kernel shows it now: a program can rewrite it. Empty for a kernel thread. */
+  /**
+   * As the kernel shows it now: a program can rewrite it. Empty for a kernel thread. Windows: `commandLine`, split by
+   * the rules of Microsoft's C run time.
+   */
   readonly argv: readonly string[];
-  /** Windows only. */
+  /** The one text that a program is started with. Windows only. */
   readonly commandLine?: string;
-  /** The working directory. Linux only. Absent for a kernel thread and where it is refused. */
+  /** The working directory. Linux and Windows. Absent for a kernel thread and where it is refused or not read whole. */
   readonly cwd?: string;
-  /** Of the variables that were asked for, those that are set, in the order of the keys. */
+  /** Of the variables that were asked for, those that are set, in the order of the keys. Windows: as they are now. */
   readonly environment: Readonly<Record<string, string>>;
 }
 

@@ -1,20 +1,12 @@
-// The shipped package on real Windows processes, by Node's own test runner: vitest does not start under wine,
-// which follows no symbolic link of pnpm's.
-// `scripts/windows.mjs` runs it, there and on Windows. PROC_SAFE_STATES is the program that states.c makes.
+// A census of real Windows processes. Its last test ends the program of the states.
 
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { after, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { test } from "node:test";
 import { Worker } from "node:worker_threads";
+import { CLI, DIST, first, look, only, runModule, runNode, states, still, throwsCode } from "./support.mjs";
 
-const DIST = new URL("../../dist/index.js", import.meta.url).href;
-const CLI = fileURLToPath(new URL("../../dist/cli.js", import.meta.url));
 const {
   buildForest,
   compareIdentities,
@@ -24,65 +16,10 @@ const {
   isSupported,
   listProcesses,
   nativeStatus,
-  ProcSafeError,
   readBootIdentity,
   readProcessAncestry,
   readProcessIdentity,
 } = await import(DIST);
-
-const scratch = mkdtempSync(join(tmpdir(), "proc-safe-windows-"));
-const states = spawn(process.env.PROC_SAFE_STATES, [], { stdio: ["pipe", "pipe", "inherit"] });
-const lines = createInterface({ input: states.stdout })[Symbol.asyncIterator]();
-const first = await look();
-after(() => {
-  states.kill();
-  rmSync(scratch, { recursive: true, force: true });
-});
-
-/** What the program says of its processes, proved by it at this moment. */
-async function look(command) {
-  if (command !== undefined) states.stdin.write(`${command}\n`);
-  const { value, done } = await lines.next();
-  assert.ok(!done, "the program of the states has ended");
-  const said = JSON.parse(value);
-  assert.deepEqual([said.childEnded, said.endedEnded], [0, 1]);
-  assert.ok(said.suspensions > 0);
-  return said;
-}
-
-/** The condition held before and after what is looked at. */
-async function still(read) {
-  await look("");
-  const value = read();
-  await look("");
-  return value;
-}
-
-const only = (pid) => {
-  const rows = listProcesses({ pids: [pid] });
-  assert.ok(rows.length <= 1);
-  return rows[0];
-};
-const throwsCode = (code, call) => {
-  assert.throws(call, (error) => error instanceof ProcSafeError && error.code === code && error.details?.errno === undefined);
-};
-
-/** Node on a script or the command line; a pipe for standard output ends Node's start under wine. */
-function runNode(words, env = {}) {
-  const paths = ["out", "err"].map((name) => join(scratch, name));
-  const files = paths.map((path) => openSync(path, "w"));
-  const options = { stdio: ["ignore", ...files], env: { ...process.env, ...env }, timeout: 60_000 };
-  const { status } = spawnSync(process.execPath, words, options);
-  for (const file of files) closeSync(file);
-  const [stdout, stderr] = paths.map((path) => readFileSync(path, "utf8"));
-  return { status, stdout, stderr };
-}
-
-function runModule(body, env) {
-  const script = join(scratch, "script.mjs");
-  writeFileSync(script, `import { writeFileSync } from "node:fs";\n${body}`);
-  return runNode([script], env);
-}
 
 test("the binding is ready", () => {
   const { state, target, version } = nativeStatus();

@@ -60,10 +60,10 @@ static DWORD suspensions(PROCESS_INFORMATION made)
     return before;
 }
 
-/* Whether this program itself may not open it. */
-static int is_refused(DWORD pid)
+/* Whether this program itself may not open it so. */
+static int is_refused(DWORD rights, DWORD pid)
 {
-    HANDLE process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, pid);
+    HANDLE process = OpenProcess(rights, FALSE, pid);
     if (process != NULL)
         CloseHandle(process);
     return process == NULL && GetLastError() == ERROR_ACCESS_DENIED;
@@ -141,16 +141,34 @@ int main(int count, char **words)
     PROCESS_INFORMATION refused = start("wait", &security);
     let_go(refused);
 
+    BYTE everyone[SECURITY_MAX_SID_SIZE];
+    DWORD size = sizeof everyone;
+    union {
+        ACL list;
+        BYTE room[256];
+    } some;
+    if (!CreateWellKnownSid(WinWorldSid, NULL, everyone, &size) ||
+        !InitializeAcl(&some.list, sizeof some, ACL_REVISION) ||
+        !AddAccessAllowedAce(&some.list, ACL_REVISION, PROCESS_QUERY_LIMITED_INFORMATION, everyone) ||
+        !SetSecurityDescriptorDacl(&descriptor, TRUE, &some.list, FALSE))
+        fail("AddAccessAllowedAce");
+    PROCESS_INFORMATION closed = start("wait", &security); /* may be looked at, but not into */
+    let_go(closed);
+
     int wine = GetProcAddress(GetModuleHandleA("ntdll.dll"), "wine_get_version") != NULL;
     PROCESS_INFORMATION recycled = { 0 };
     char line[64];
     do {
         printf("{\"wine\":%s,\"self\":%lu,\"child\":%lu,\"childEnded\":%d,\"suspended\":%lu,\"suspensions\":%lu,"
                "\"ended\":%lu,\"endedEnded\":%d,\"orphan\":%lu,\"orphansParent\":%lu,\"refused\":%lu,"
-               "\"isRefused\":%d,\"recycled\":%lu}\n",
+               "\"isRefused\":%d,\"closed\":%lu,\"isClosed\":%d,\"recycled\":%lu}\n",
                wine ? "true" : "false", GetCurrentProcessId(), child.dwProcessId, has_ended(child.hProcess),
                suspended.dwProcessId, suspensions(suspended), ended.dwProcessId, has_ended(ended.hProcess), orphan,
-               parent.dwProcessId, refused.dwProcessId, is_refused(refused.dwProcessId), recycled.dwProcessId);
+               parent.dwProcessId, refused.dwProcessId,
+               is_refused(PROCESS_QUERY_LIMITED_INFORMATION, refused.dwProcessId), closed.dwProcessId,
+               is_refused(PROCESS_VM_READ, closed.dwProcessId) &&
+                   !is_refused(PROCESS_QUERY_LIMITED_INFORMATION, closed.dwProcessId),
+               recycled.dwProcessId);
         fflush(stdout);
         if (fgets(line, sizeof line, stdin) == NULL)
             break;

@@ -16,7 +16,7 @@ use proc_safe_core::sys;
 use std::time::Duration;
 
 /// The shape of what crosses; the TypeScript side accepts exactly one.
-const CONTRACT: u32 = 2;
+const CONTRACT: u32 = 3;
 
 /// What was loaded.
 #[napi(object, object_from_js = false)]

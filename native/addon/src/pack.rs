@@ -17,10 +17,10 @@ pub struct Census<'env>(
     pub Option<Commands<'env>>,
 );
 
-/// Commands: for each the number of its row, [`EXECUTABLE`] and [`WORKING_DIRECTORY`], how many
-/// arguments, how many variables, the length of each path that is there, the length of each argument, and
-/// of each variable the number of its key and the length of its value; and all these texts one behind the
-/// other.
+/// Commands: for each the number of its row, which of [`EXECUTABLE`], [`LINE`] and [`WORKING_DIRECTORY`]
+/// are there, how many arguments, how many variables, the length of each of the three that is there, the
+/// length of each argument, and of each variable the number of its key and the length of its value; and
+/// all these texts one behind the other.
 #[napi(array, object_from_js = false)]
 pub struct Commands<'env>(pub Uint32ArraySlice<'env>, pub String);
 
@@ -100,7 +100,8 @@ pub fn pack_commands<'a, 'env>(
 
 // `bits` of a command.
 const EXECUTABLE: u32 = 1;
-const WORKING_DIRECTORY: u32 = 1 << 1;
+const LINE: u32 = 1 << 1;
+const WORKING_DIRECTORY: u32 = 1 << 2;
 
 #[derive(Default)]
 struct PackedCommands {
@@ -110,13 +111,13 @@ struct PackedCommands {
 
 impl PackedCommands {
     fn add(&mut self, row: u32, command: &Command) {
-        let Command { executable, arguments, working_directory, environment } = command;
-        let executable_bit = if executable.is_some() { EXECUTABLE } else { 0 };
-        let directory_bit = if working_directory.is_some() { WORKING_DIRECTORY } else { 0 };
-        let counts = [count(arguments.len()), count(environment.len())];
-        self.numbers.extend([row, executable_bit | directory_bit]);
-        self.numbers.extend(counts);
-        for text in [executable, working_directory].into_iter().flatten().chain(arguments) {
+        let Command { executable, line, working_directory, arguments, environment } = command;
+        let single =
+            [(executable, EXECUTABLE), (line, LINE), (working_directory, WORKING_DIRECTORY)];
+        let there = single.iter().filter(|(text, _)| text.is_some());
+        let bits = there.fold(0, |bits, (_, bit)| bits | bit);
+        self.numbers.extend([row, bits, count(arguments.len()), count(environment.len())]);
+        for text in single.iter().filter_map(|(text, _)| text.as_ref()).chain(arguments) {
             let length = self.texts.add(text);
             self.numbers.push(length);
         }

@@ -36,6 +36,25 @@ pub trait DescribingHost {
     /// # Errors
     /// A read that says nothing about the process.
     fn describe(&self, pid: u32, keys: &Keys) -> Result<Option<Described>, Error>;
+
+    /// The same of a process whose row was just read. Where a command can be bound to that row, it stands.
+    ///
+    /// # Errors
+    /// Those of [`DescribingHost::describe`].
+    fn describe_row(&self, row: Snapshot, keys: &Keys) -> Result<Option<Described>, Error> {
+        self.describe(row.pid, keys)
+    }
+
+    /// The command alone; `None` if the process was proved absent or has no memory image left.
+    ///
+    /// # Errors
+    /// Those of [`DescribingHost::describe`], and why there is no command.
+    fn describe_alone(&self, pid: u32, keys: &Keys) -> Result<Option<Command>, Error> {
+        match self.describe(pid, keys)? {
+            Some((_, command)) => command,
+            None => Ok(None),
+        }
+    }
 }
 
 /// Reads one command; `None` if the process was proved absent or has no memory image left.
@@ -49,11 +68,8 @@ pub fn read<D: DescribingHost>(
     deadline: Deadline,
     open: impl FnOnce() -> Result<D, Error> + Send + 'static,
 ) -> Result<Option<Command>, Error> {
-    let prepare = move || open().map(|host| move |pid| host.describe(pid, &keys));
-    match Errand::start(gate, deadline, vec![pid], prepare)?.next(deadline)? {
-        Some((_, command)) => command,
-        None => Ok(None),
-    }
+    let prepare = move || open().map(|host| move |pid| host.describe_alone(pid, &keys));
+    Errand::start(gate, deadline, vec![pid], prepare)?.next(deadline)
 }
 
 /// A host whose rows have their commands, where those could be read.
@@ -78,8 +94,8 @@ where
         Self { host, open, keys, gate, room: RefCell::new(room) }
     }
 
-    /// Each row read again together with its command, through one process; the row as it is where that
-    /// takes too long.
+    /// Each row with its command, read together or bound to it; the row as it is where that takes too
+    /// long.
     fn describe(&self, rows: Vec<Snapshot>, deadline: Deadline) -> Result<Vec<Snapshot>, Error> {
         let mut described = Vec::with_capacity(rows.len());
         let mut errand = None;
@@ -113,10 +129,10 @@ where
         rest: &[Snapshot],
         patience: Deadline,
     ) -> Result<Errand<Option<Described>>, Error> {
-        let pids = std::iter::once(row).chain(rest).map(|row| row.pid).collect();
+        let rows = std::iter::once(row).chain(rest).cloned().collect();
         let (open, keys) = (self.open.clone(), self.keys.clone());
-        Errand::start(self.gate, patience, pids, move || {
-            open().map(|host| move |pid| host.describe(pid, &keys))
+        Errand::start(self.gate, patience, rows, move || {
+            open().map(|host| move |row| host.describe_row(row, &keys))
         })
     }
 
@@ -142,7 +158,9 @@ where
     }
 }
 
-fn is_of_the_process(error: &Error) -> bool {
+/// Whether it says why this process has no command, and nothing of others.
+#[must_use]
+pub fn is_of_the_process(error: &Error) -> bool {
     matches!(error, Error::TooLong { .. } | Error::CommandCut { .. } | Error::Unstable { .. })
         || error.code() == Code::AccessDenied
 }

@@ -79,8 +79,12 @@ impl WindowsCode {
     pub const INFO_LENGTH_MISMATCH: Self = Self::NtStatus(0xc000_0004);
     /// `STATUS_ACCESS_DENIED`.
     pub const STATUS_ACCESS_DENIED: Self = Self::NtStatus(0xc000_0022);
+    /// `STATUS_PROCESS_IS_TERMINATING`.
+    pub const PROCESS_IS_TERMINATING: Self = Self::NtStatus(0xc000_010a);
     /// `ERROR_ACCESS_DENIED`.
     pub const ACCESS_DENIED: Self = Self::Win32(5);
+    /// `STATUS_INVALID_INFO_CLASS`: this system has no such question.
+    pub const INVALID_INFO_CLASS: Self = Self::NtStatus(0xc000_0003);
     /// `ERROR_INVALID_PARAMETER`: from `OpenProcess`, that nobody has the pid.
     pub const INVALID_PARAMETER: Self = Self::Win32(87);
 
@@ -92,6 +96,19 @@ impl WindowsCode {
             Self::ACCESS_DENIED | Self::STATUS_ACCESS_DENIED => Meaning::Refused,
             _ => Meaning::Failed,
         }
+    }
+}
+
+impl WindowsCode {
+    /// Whether it says that a part of the target's own memory cannot be read: `STATUS_PARTIAL_COPY`,
+    /// `STATUS_ACCESS_VIOLATION`, `STATUS_NOT_FOUND` (from a question after something that stands there),
+    /// `ERROR_PARTIAL_COPY`, `ERROR_NOACCESS`.
+    #[must_use]
+    pub const fn is_of_memory(self) -> bool {
+        matches!(
+            self,
+            Self::NtStatus(0x8000_000d | 0xc000_0005 | 0xc000_0225) | Self::Win32(299 | 998)
+        )
     }
 }
 

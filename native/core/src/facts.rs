@@ -79,6 +79,8 @@ pub struct Command {
     pub executable: Option<Vec<u8>>,
     /// The arguments, the program's name first.
     pub arguments: Vec<Vec<u8>>,
+    /// The text that the arguments were split from, where a system has one.
+    pub line: Option<Vec<u8>>,
     /// The working directory; `None` for a kernel thread and where it is refused or not read.
     pub working_directory: Option<Vec<u8>>,
     /// The values of the variables that were asked for and are set, by the place of the key.
@@ -89,7 +91,7 @@ impl Command {
     /// Its bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        let paths = [&self.executable, &self.working_directory].into_iter().flatten();
+        let paths = [&self.executable, &self.line, &self.working_directory].into_iter().flatten();
         let values = self.environment.iter().map(|(_, value)| value);
         paths.chain(&self.arguments).chain(values).map(Vec::len).fold(0, usize::saturating_add)
     }

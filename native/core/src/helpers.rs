@@ -131,15 +131,15 @@ pub struct Errand<T> {
 }
 
 impl<T: Send + 'static> Errand<T> {
-    /// Sends a helper to read `pids` in this order. `prepare` and the reads it returns run on the
+    /// Sends a helper to read `subjects` in this order. `prepare` and the reads it returns run on the
     /// helper; the first error ends the errand.
     ///
     /// # Errors
     /// [`Error::Timeout`] without room at the gate, or no thread to be had.
-    pub fn start<R: FnMut(u32) -> Result<T, Error>>(
+    pub fn start<S: Send + 'static, R: FnMut(S) -> Result<T, Error>>(
         gate: &'static Gate,
         deadline: Deadline,
-        pids: Vec<u32>,
+        subjects: Vec<S>,
         prepare: impl FnOnce() -> Result<R, Error> + Send + 'static,
     ) -> Result<Self, Error> {
         gate.enter(deadline)?;
@@ -149,9 +149,9 @@ impl<T: Send + 'static> Errand<T> {
         let serve = move || {
             let outcome = guarded(|| {
                 let mut read = prepare()?;
-                let mut left = pids.len();
-                for pid in pids {
-                    let answer = read(pid)?;
+                let mut left = subjects.len();
+                for subject in subjects {
+                    let answer = read(subject)?;
                     left = left.saturating_sub(1);
                     if left == 0 {
                         return Ok(Some(answer));

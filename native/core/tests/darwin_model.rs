@@ -851,6 +851,7 @@ fn expected_command(process: &Process) -> Command {
         arguments: vec![vec![], who.clone()],
         working_directory: None,
         environment: vec![(0, who)],
+        line: None,
     }
 }
 

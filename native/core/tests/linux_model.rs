@@ -808,6 +808,7 @@ fn expected_command(process: &Process) -> Command {
         arguments: vec![who.clone(), vec![]],
         working_directory: open.then(|| b"/work".to_vec()),
         environment: if open { vec![(0, who)] } else { vec![] },
+        line: None,
     }
 }
 

@@ -167,6 +167,7 @@ impl Arguments<'_> {
         Ok(Command {
             executable: Some(self.executable.to_vec()).filter(|path| !path.is_empty()),
             arguments: self.words.iter().map(|word| word.to_vec()).collect(),
+            line: None,
             working_directory: None,
             environment: pick(self.rest.split(|&byte| byte == 0), keys),
         })

@@ -226,6 +226,7 @@ impl<K: Kernel> Source<'_, K> {
             Ok(Some(Command {
                 executable: Some(executable),
                 arguments: split_strings(&arguments),
+                line: None,
                 working_directory,
                 environment: environment?,
             }))

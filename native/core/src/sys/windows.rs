@@ -4,24 +4,29 @@
 use crate::error::{Error, FailedRead, WindowsCode};
 use crate::facts::Origin;
 use crate::windows::list::Room;
-use crate::windows::{Access, Basic, Kernel, Times, Windows};
-use std::mem::size_of;
+use crate::windows::{Access, Basic, Kernel, Text, Times, Windows};
+use std::mem::size_of_val;
 use std::ptr;
 use std::sync::Once;
 use windows_sys::Wdk::System::SystemInformation::{
     NtQuerySystemInformation, SystemProcessInformation,
 };
-use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessBasicInformation};
+use windows_sys::Wdk::System::Threading::{
+    NtQueryInformationProcess, PROCESSINFOCLASS, ProcessBasicInformation,
+    ProcessCommandLineInformation, ProcessImageFileName, ProcessImageFileNameWin32,
+    ProcessWow64Information,
+};
 use windows_sys::Win32::Foundation::{
     CloseHandle, FILETIME, GetLastError, HANDLE, WAIT_OBJECT_0, WAIT_TIMEOUT,
 };
 use windows_sys::Win32::Security::{GetTokenInformation, TOKEN_QUERY, TokenUser};
+use windows_sys::Win32::System::Diagnostics::Debug::ReadProcessMemory;
 use windows_sys::Win32::System::LibraryLoader::{
     GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_PIN, GetModuleHandleExW,
 };
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetCurrentProcessId, GetProcessTimes, OpenProcess, OpenProcessToken,
-    PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, WaitForSingleObject,
+    PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE, PROCESS_VM_READ, WaitForSingleObject,
 };
 
 pub const HAS_BACKEND: bool = true;
@@ -98,6 +103,7 @@ impl Kernel for Nt {
         let rights = match access {
             Access::Query => PROCESS_QUERY_LIMITED_INFORMATION,
             Access::QueryAndWait => PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SYNCHRONIZE,
+            Access::QueryAndRead => PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_VM_READ,
         };
         // SAFETY: takes numbers only; the handle is not to be inherited.
         let handle = unsafe { OpenProcess(rights, 0, pid) };
@@ -119,18 +125,39 @@ impl Kernel for Nt {
 
     fn basic(&self, process: &Handle) -> Result<Basic, FailedRead> {
         let mut answer: BasicInformation = [0; 6];
-        let size = u32::try_from(size_of::<BasicInformation>()).unwrap_or(0);
-        let into = (&raw mut answer).cast();
-        let class = ProcessBasicInformation;
-        // SAFETY: the handle is open; the kernel writes at most size bytes, which the answer has.
-        let status =
-            unsafe { NtQueryInformationProcess(process.0, class, into, size, ptr::null_mut()) };
-        if status != 0 {
-            let syscall = "NtQueryInformationProcess";
-            return Err(FailedRead { syscall, code: status_of(status) });
-        }
-        let [_, _, _, _, pid, parent_pid] = answer;
-        Ok(Basic { pid, parent_pid })
+        query(process, ProcessBasicInformation, &mut answer)?;
+        let [_, peb, _, _, pid, parent_pid] = answer;
+        Ok(Basic { peb, pid, parent_pid })
+    }
+
+    fn text(&self, process: &Handle, text: Text, answer: &mut [u8]) -> Result<usize, FailedRead> {
+        let class = match text {
+            Text::CommandLine => ProcessCommandLineInformation,
+            Text::Win32Path => ProcessImageFileNameWin32,
+            Text::NativePath => ProcessImageFileName,
+        };
+        query(process, class, answer)
+    }
+
+    fn peb32(&self, process: &Handle) -> Result<u64, FailedRead> {
+        let mut answer = [0_u64];
+        query(process, ProcessWow64Information, &mut answer)?;
+        let [peb] = answer;
+        Ok(peb)
+    }
+
+    fn read_memory(
+        &self,
+        process: &Handle,
+        address: u64,
+        into: &mut [u8],
+    ) -> Result<(), FailedRead> {
+        // An address of another process: never one of ours.
+        let from = ptr::without_provenance(usize::try_from(address).unwrap_or(0));
+        let (to, length) = (into.as_mut_ptr().cast(), into.len());
+        // SAFETY: the process is open; the kernel writes at most length bytes, which the buffer has. It fails unless it can write all.
+        let done = unsafe { ReadProcessMemory(process.0, from, to, length, ptr::null_mut()) };
+        if done == 0 { Err(last_error("ReadProcessMemory")) } else { Ok(()) }
     }
 
     fn has_ended(&self, process: &Handle) -> Result<bool, FailedRead> {
@@ -167,6 +194,30 @@ impl Kernel for Nt {
         }
         Ok(usize::try_from(length).unwrap_or(usize::MAX))
     }
+}
+
+/// What the kernel may write any bits to.
+trait Plain {}
+impl Plain for u8 {}
+impl Plain for u64 {}
+
+/// The length of the answer.
+fn query<T: Plain>(
+    process: &Handle,
+    class: PROCESSINFOCLASS,
+    answer: &mut [T],
+) -> Result<usize, FailedRead> {
+    let size = u32::try_from(size_of_val(answer)).unwrap_or(0);
+    let mut length = 0_u32;
+    let into = answer.as_mut_ptr().cast();
+    // SAFETY: the handle is open; the kernel writes at most size bytes, which the answer has, and one length.
+    let status =
+        unsafe { NtQueryInformationProcess(process.0, class, into, size, &raw mut length) };
+    if status != 0 {
+        let syscall = "NtQueryInformationProcess";
+        return Err(FailedRead { syscall, code: status_of(status) });
+    }
+    Ok(usize::try_from(length).unwrap_or(usize::MAX))
 }
 
 fn number_of(time: FILETIME) -> i64 {

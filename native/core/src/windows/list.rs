@@ -85,7 +85,7 @@ fn grown(size: usize, needed: usize) -> usize {
 }
 
 /// The kernel refuses a buffer that is not aligned.
-fn aligned(storage: &mut [u8], size: usize) -> &mut [u8] {
+pub(super) fn aligned(storage: &mut [u8], size: usize) -> &mut [u8] {
     let skip = storage.as_ptr().align_offset(ALIGNMENT);
     let end = skip.saturating_add(size);
     storage.get_mut(skip..end).unwrap_or_default()

@@ -1,10 +1,15 @@
 //! The Windows census: one list of all processes with topology, birth and threads in one answer, and a
-//! handle of each process for its owner.
+//! handle of each process for its owner and its command.
 //!
 //! The form of the list is in [`record`], its reading in [`list`], that of a user in [`user`]; what a
-//! handle and the list say together is in [`process`].
+//! handle and the list say together is in [`process`]. A command is read in [`command`], out of memory
+//! whose form is in [`parameters`], and split in [`arguments`].
 
+pub mod arguments;
+pub mod bytes;
+pub mod command;
 pub mod list;
+pub mod parameters;
 pub mod process;
 pub mod record;
 pub mod user;
@@ -12,7 +17,7 @@ pub mod user;
 use crate::census::{Deadline, Host, Visibility};
 use crate::command::{Described, DescribingHost, Keys};
 use crate::error::{Error, FailedRead, WindowsCode};
-use crate::facts::{Identity, Snapshot};
+use crate::facts::{Command, Identity, Snapshot};
 use list::Room;
 use process::Reader;
 
@@ -23,6 +28,19 @@ pub enum Access {
     Query,
     /// The same and `SYNCHRONIZE`.
     QueryAndWait,
+    /// The same as the first and `PROCESS_VM_READ`.
+    QueryAndRead,
+}
+
+/// A text that the kernel tells of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Text {
+    /// `ProcessCommandLineInformation`.
+    CommandLine,
+    /// `ProcessImageFileNameWin32`.
+    Win32Path,
+    /// `ProcessImageFileName`.
+    NativePath,
 }
 
 /// Two of the times of `GetProcessTimes`, in units of 100 ns since 1601.
@@ -34,9 +52,11 @@ pub struct Times {
     pub exited: i64,
 }
 
-/// Two of the numbers of `PROCESS_BASIC_INFORMATION`, as wide as they are there.
+/// Three of the numbers of `PROCESS_BASIC_INFORMATION`, as wide as they are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Basic {
+    /// `PebBaseAddress`; 0 for a process without a user part.
+    pub peb: u64,
     /// `UniqueProcessId`.
     pub pid: u64,
     /// `InheritedFromUniqueProcessId`.
@@ -66,6 +86,25 @@ pub trait Kernel {
     /// `NtQueryInformationProcess(ProcessBasicInformation)`.
     fn basic(&self, process: &Self::Process) -> Result<Basic, FailedRead>;
 
+    /// `NtQueryInformationProcess` after a text: the length of the answer.
+    fn text(
+        &self,
+        process: &Self::Process,
+        text: Text,
+        answer: &mut [u8],
+    ) -> Result<usize, FailedRead>;
+
+    /// `NtQueryInformationProcess(ProcessWow64Information)`: the 32-bit PEB; 0 for a 64-bit process.
+    fn peb32(&self, process: &Self::Process) -> Result<u64, FailedRead>;
+
+    /// `ReadProcessMemory`: all of it.
+    fn read_memory(
+        &self,
+        process: &Self::Process,
+        address: u64,
+        into: &mut [u8],
+    ) -> Result<(), FailedRead>;
+
     /// `WaitForSingleObject` without waiting: whether the object says that its process has ended.
     fn has_ended(&self, process: &Self::Process) -> Result<bool, FailedRead>;
 
@@ -94,10 +133,17 @@ impl<K: Kernel> Windows<K> {
     }
 }
 
-/// Commands are not read on Windows yet.
 impl<K: Kernel> DescribingHost for Windows<K> {
-    fn describe(&self, _: u32, _: &Keys) -> Result<Option<Described>, Error> {
-        Err(Error::NoBackend)
+    fn describe(&self, pid: u32, keys: &Keys) -> Result<Option<Described>, Error> {
+        self.reader(Deadline::after(None)).describe(pid, keys)
+    }
+
+    fn describe_row(&self, row: Snapshot, keys: &Keys) -> Result<Option<Described>, Error> {
+        self.reader(Deadline::after(None)).describe_row(row, keys)
+    }
+
+    fn describe_alone(&self, pid: u32, keys: &Keys) -> Result<Option<Command>, Error> {
+        self.reader(Deadline::after(None)).read_command(pid, keys)
     }
 }
 

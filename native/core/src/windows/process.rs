@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub const ATTEMPTS: usize = 16;
 
 /// The idle process: a record without an object that could be opened.
-const IDLE: u32 = 0;
+pub(super) const IDLE: u32 = 0;
 
 /// One call's way to read processes.
 #[derive(Debug)]
@@ -353,7 +353,7 @@ fn record_of(list: &[Record], pid: u32) -> Option<&Record> {
     found.ok().and_then(|at| list.get(at))
 }
 
-const fn refused(failed: FailedRead, pid: u32) -> Error {
+pub(super) const fn refused(failed: FailedRead, pid: u32) -> Error {
     Error::WindowsRefused { pid, syscall: failed.syscall, code: failed.code }
 }
 

@@ -2,6 +2,7 @@
 //! pure. The layout is that of 64-bit Windows, the same from Windows 7 to 11 and on both architectures.
 //! Nothing in a buffer is trusted: what does not have the documented form is no list.
 
+use super::bytes::{decode, u16_at, u32_at, u64_at, units};
 use crate::facts::Name;
 
 /// `sizeof(SYSTEM_PROCESS_INFORMATION)`: what stands before the threads of a record.
@@ -94,19 +95,7 @@ fn parse_name(extent: &[u8], address: u64, least: usize) -> Option<Option<Name>>
         return None;
     }
     let end = start.checked_add(usize::from(length))?;
-    Some(Some(decode_utf16(extent.get(start..end)?)))
-}
-
-/// As a `TextDecoder` would.
-fn decode_utf16(bytes: &[u8]) -> Name {
-    let (units, _) = bytes.as_chunks::<2>();
-    let units = units.iter().copied().map(u16::from_le_bytes);
-    let mut name = Name::new();
-    for character in char::decode_utf16(units) {
-        let character = character.unwrap_or(char::REPLACEMENT_CHARACTER);
-        name.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-    }
-    name
+    Some(Some(Name::from_slice(&decode(&units(extent.get(start..end)?)))))
 }
 
 fn activity_of(threads: &[u8]) -> Option<Activity> {
@@ -140,20 +129,4 @@ pub fn micros_since_epoch(filetime: i64) -> Option<i64> {
 /// A pid has 32 bits in an interface of 64.
 fn pid_at(bytes: &[u8], offset: usize) -> Option<u32> {
     u32::try_from(u64_at(bytes, offset)?).ok()
-}
-
-/// Both architectures of Windows are little-endian.
-fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    let end = offset.checked_add(2)?;
-    bytes.get(offset..end)?.try_into().ok().map(u16::from_le_bytes)
-}
-
-fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    let end = offset.checked_add(4)?;
-    bytes.get(offset..end)?.try_into().ok().map(u32::from_le_bytes)
-}
-
-fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
-    let end = offset.checked_add(8)?;
-    bytes.get(offset..end)?.try_into().ok().map(u64::from_le_bytes)
 }

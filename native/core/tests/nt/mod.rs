@@ -5,7 +5,7 @@
 use proc_safe_core::error::{FailedRead, WindowsCode};
 use proc_safe_core::facts::{Owner, Snapshot, State};
 use proc_safe_core::windows::record::{HEAD, THREAD, micros_since_epoch};
-use proc_safe_core::windows::{Access, Basic, Kernel, Times};
+use proc_safe_core::windows::{Access, Basic, Kernel, Text, Times};
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -40,7 +40,98 @@ pub struct Process {
     pub handles: u32,
     pub refused: bool,
     pub wait_refused: bool,
+    pub read_refused: bool,
     pub created: i64,
+    pub image: Image,
+}
+
+/// What a process was started with, and where that stands in its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    pub line: Vec<u16>,
+    pub program: Vec<u16>,
+    pub directory: Vec<u16>,
+    /// Strings, without the end.
+    pub environment: Vec<u16>,
+    /// Of 32 bits.
+    pub wow64: bool,
+    /// Whether there is a user part.
+    pub peb: bool,
+    /// Whether the PEB points at parameters yet.
+    pub parameters: bool,
+}
+
+pub const PEB: u64 = 0x7_0000_1000;
+pub const PEB32: u64 = 0x5000;
+pub const PARAMETERS: u64 = 0x2_0000;
+pub const DIRECTORY: u64 = 0x3_0000;
+pub const LINE: u64 = 0x4_0000;
+pub const ENVIRONMENT: u64 = 0x10_0000;
+
+pub fn utf16(text: &str) -> Vec<u16> {
+    text.encode_utf16().collect()
+}
+
+pub fn bytes_of(units: &[u16]) -> Vec<u8> {
+    units.iter().flat_map(|unit| unit.to_le_bytes()).collect()
+}
+
+impl Image {
+    pub fn of(birth: u32) -> Self {
+        Self {
+            line: utf16(&format!("\"b{birth}.exe\" a{birth} \"\"")),
+            program: utf16(&format!(r"C:\b{birth}.exe")),
+            directory: utf16(&format!(r"C:\d{birth}\")),
+            environment: utf16(&format!("=C:=C:\\\0Name=b{birth}\0PATH=p\0")),
+            wow64: false,
+            peb: true,
+            parameters: true,
+        }
+    }
+
+    /// The parts of its memory. What a 32-bit process keeps in the 64-bit parameters is old.
+    pub fn memory(&self) -> Vec<(u64, Vec<u8>)> {
+        let environment = [&self.environment[..], &[0]].concat();
+        let texts = [&self.directory, &self.line, &environment].map(|text| bytes_of(text));
+        let mut parts = if self.wow64 {
+            let old = b"\xff\xff".repeat(0x200);
+            vec![
+                (PEB, vec![0xff; 0x400]),
+                (PARAMETERS + 0x8000, old),
+                (PEB32, write_pointer(self.parameters, 0x10, 4)),
+                (PARAMETERS, write_parameters([0x24, 0x40, 0x48, 0x290], 4, &texts)),
+            ]
+        } else {
+            vec![
+                (PEB, write_pointer(self.parameters, 0x20, 8)),
+                (PARAMETERS, write_parameters([0x38, 0x70, 0x80, 0x3f0], 8, &texts)),
+            ]
+        };
+        parts.extend([DIRECTORY, LINE, ENVIRONMENT].into_iter().zip(texts));
+        parts
+    }
+}
+
+fn write_pointer(there: bool, at: usize, width: usize) -> Vec<u8> {
+    let mut peb = vec![0xee; at];
+    peb.extend(&(if there { PARAMETERS } else { 0 }).to_le_bytes()[..width]);
+    peb.extend([0xee; 0x100]);
+    peb
+}
+
+fn write_parameters(offsets: [usize; 4], width: usize, texts: &[Vec<u8>; 3]) -> Vec<u8> {
+    let mut parameters = vec![0xee; offsets[3] + 0x40];
+    let mut put = |at: usize, value: u64, size: usize| {
+        parameters[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+    };
+    for (at, address, text) in [(offsets[0], DIRECTORY, &texts[0]), (offsets[1], LINE, &texts[1])] {
+        put(at, text.len() as u64, 2);
+        put(at + 2, text.len() as u64 + 2, 2);
+        put(at + width, address, width);
+    }
+    put(offsets[2], ENVIRONMENT, width);
+    put(offsets[3], texts[2].len() as u64, width);
+    parameters
 }
 
 impl Process {
@@ -80,6 +171,9 @@ pub enum Call {
     Open(u32, Access),
     Times(u32),
     Basic(u32),
+    Text(u32, Text),
+    Peb32(u32),
+    Read(u32, u64),
     Wait(u32),
     Token(Option<u32>),
     User,
@@ -105,6 +199,8 @@ pub struct World {
     /// Bytes that the kernel says it needs; 0 says nothing.
     pub says_needed: Option<usize>,
     pub largest_buffer: usize,
+    /// Whether there is no question after a command line.
+    pub is_old: bool,
 }
 
 impl World {
@@ -128,6 +224,8 @@ impl World {
             handles: 0,
             refused: false,
             wait_refused: false,
+            read_refused: false,
+            image: Image::of(birth),
             created: EPOCH + i64::from(birth) * 10,
         };
         self.objects.insert(birth, process);
@@ -201,7 +299,13 @@ impl Model {
     }
 
     fn token(&self, pid: Option<u32>, user: u8) -> Handle {
-        Handle { model: self.clone(), birth: None, pid: pid.unwrap_or(OWN_PID), user }
+        Handle {
+            model: self.clone(),
+            birth: None,
+            pid: pid.unwrap_or(OWN_PID),
+            user,
+            may_read: false,
+        }
     }
 }
 
@@ -211,6 +315,7 @@ pub struct Handle {
     birth: Option<u32>,
     pid: u32,
     user: u8,
+    may_read: bool,
 }
 
 impl Handle {
@@ -262,7 +367,12 @@ impl Kernel for Model {
         let mut world = self.begin(Call::Open(pid, access)).map_err(&failed)?;
         let found = world.find(pid & !3).cloned().filter(|_| pid != 0);
         let process = found.ok_or(failed(WindowsCode::INVALID_PARAMETER))?;
-        if process.refused || process.wait_refused && access == Access::QueryAndWait {
+        let refused = match access {
+            Access::Query => false,
+            Access::QueryAndWait => process.wait_refused,
+            Access::QueryAndRead => process.read_refused,
+        };
+        if process.refused || refused {
             return Err(failed(WindowsCode::ACCESS_DENIED));
         }
         world.change(process.pid, |process| process.handles += 1);
@@ -272,6 +382,7 @@ impl Kernel for Model {
             birth: Some(process.birth),
             pid: process.pid,
             user: process.user,
+            may_read: access == Access::QueryAndRead,
         })
     }
 
@@ -285,8 +396,57 @@ impl Kernel for Model {
     fn basic(&self, process: &Handle) -> Result<Basic, FailedRead> {
         let world =
             self.begin(Call::Basic(process.pid)).map_err(failed("NtQueryInformationProcess"))?;
-        let Process { pid, parent, .. } = process.process(&world);
-        Ok(Basic { pid: pid.into(), parent_pid: parent.into() })
+        let Process { pid, parent, image, .. } = process.process(&world);
+        let peb = if image.peb { PEB } else { 0 };
+        Ok(Basic { peb, pid: pid.into(), parent_pid: parent.into() })
+    }
+
+    fn text(&self, process: &Handle, text: Text, answer: &mut [u8]) -> Result<usize, FailedRead> {
+        let failed = failed("NtQueryInformationProcess");
+        let world = self.begin(Call::Text(process.pid, text)).map_err(&failed)?;
+        let Process { image, phase, .. } = process.process(&world);
+        let units = match text {
+            Text::CommandLine if world.is_old => {
+                return Err(failed(WindowsCode::INVALID_INFO_CLASS));
+            }
+            Text::CommandLine if phase > Phase::Live => {
+                return Err(failed(WindowsCode::PROCESS_IS_TERMINATING));
+            }
+            Text::CommandLine => image.line,
+            Text::Win32Path => image.program,
+            Text::NativePath => [utf16(r"\Device\"), image.program].concat(),
+        };
+        assert_eq!(answer.as_ptr().addr() % 8, 0);
+        let written = write_text(&units, answer.as_ptr().addr() as u64);
+        answer[..written.len()].copy_from_slice(&written);
+        Ok(written.len())
+    }
+
+    fn peb32(&self, process: &Handle) -> Result<u64, FailedRead> {
+        let failed = failed("NtQueryInformationProcess");
+        let world = self.begin(Call::Peb32(process.pid)).map_err(failed)?;
+        Ok(if process.process(&world).image.wow64 { PEB32 } else { 0 })
+    }
+
+    fn read_memory(
+        &self,
+        process: &Handle,
+        address: u64,
+        into: &mut [u8],
+    ) -> Result<(), FailedRead> {
+        let failed = failed("ReadProcessMemory");
+        let world = self.begin(Call::Read(process.pid, address)).map_err(&failed)?;
+        let Process { image, phase, .. } = process.process(&world);
+        if !process.may_read || phase > Phase::Live {
+            return Err(failed(WindowsCode::ACCESS_DENIED));
+        }
+        let parts = image.memory();
+        let found = parts.iter().find_map(|(start, part)| {
+            let from = usize::try_from(address.checked_sub(*start)?).ok()?;
+            part.get(from..from.checked_add(into.len())?)
+        });
+        into.copy_from_slice(found.ok_or(failed(PARTIAL_COPY))?);
+        Ok(())
     }
 
     fn has_ended(&self, process: &Handle) -> Result<bool, FailedRead> {
@@ -307,6 +467,20 @@ impl Kernel for Model {
         answer[..user.len()].copy_from_slice(&user);
         Ok(user.len())
     }
+}
+
+/// `ERROR_PARTIAL_COPY`.
+pub const PARTIAL_COPY: WindowsCode = WindowsCode::Win32(299);
+
+/// A `UNICODE_STRING` and its text, as at `address`.
+pub fn write_text(units: &[u16], address: u64) -> Vec<u8> {
+    let length = u16::try_from(units.len() * 2).unwrap();
+    let mut answer = [length.to_le_bytes(), (length.saturating_add(2)).to_le_bytes()].concat();
+    answer.extend([0; 4]);
+    answer.extend((address + 16).to_le_bytes());
+    answer.extend(bytes_of(units));
+    answer.extend([0; 2]);
+    answer
 }
 
 /// `TOKEN_USER` of S-1-5-21-`user`, as at `address`.
