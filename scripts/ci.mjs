@@ -17,7 +17,7 @@ step("binaries for macOS and Windows", ["node", "scripts/cross.mjs", "--install-
 step("lints of what only macOS and Windows compile", ["node", "scripts/cross.mjs", "--lint", "darwin-x64", "win32-x64"]);
 step("./dev test", ["./dev", "test"]);
 step("./dev check", ["./dev", "check"]);
-for (const model of ["linux_model", "darwin_model", "windows_model"]) {
+for (const model of ["linux_model", "darwin_model", "windows_model", "windows_commands"]) {
   const words = ["test", "--release", "--locked", "-p", "proc-safe-core", "--test", model];
   step(`random worlds: ${model}`, ["cargo", ...words], { PROC_SAFE_MODEL_CASES: "400000" });
 }

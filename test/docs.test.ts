@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { runScript, stagedPackage } from "./support/node.ts";
 import { ROOT } from "./support/paths.ts";
@@ -51,7 +52,7 @@ function runModule(text: string): void {
 function dataModule(text: string): string {
   const file = join(stagedPackage(), "block.mjs");
   writeFileSync(file, text.replaceAll("console.log(", "void ("));
-  return `${file}?${Math.random()}`;
+  return `${pathToFileURL(file).href}?${Math.random()}`;
 }
 
 function typeCheck(text: string): void {

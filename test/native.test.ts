@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import { nativeStatus } from "proc-safe/native";
 import { explainLoadFailure } from "../dist/load-failure.js";
@@ -48,7 +49,8 @@ test("a failure has an errno where its system has one, and none where it has not
     }
   };
   const common = { code: "operation-failed", message: "a call failed", pid: 7 } as const;
-  expect(detailsOf({ ...common, syscall: "openat", errno: 24 })).toEqual({ pid: 7, syscall: "openat", errno: "EMFILE" });
+  const named = { pid: 7, syscall: "openat", errno: "EMFILE" };
+  if (process.platform !== "win32") expect(detailsOf({ ...common, syscall: "openat", errno: 24 })).toEqual(named);
   // 5 is EIO, and on Windows ERROR_ACCESS_DENIED.
   expect(detailsOf({ ...common, syscall: "OpenProcess" })).toEqual({ pid: 7, syscall: "OpenProcess" });
 });
@@ -63,6 +65,11 @@ function withBinary(change: (file: string) => void): string {
     else rmSync(join(home, "prebuilds", name)); // of other systems
   }
   return join(home, "dist/index.js");
+}
+
+/** A path as code that imports it: a drive's letter would be a scheme. */
+function importable(path: string): string {
+  return JSON.stringify(pathToFileURL(path).href);
 }
 
 const NATIVE = "prebuilds/" + nativeStatus().target + ".node";
@@ -86,17 +93,17 @@ for (const [what, reason, change] of [
   ["damaged", "binary-unusable", patched(64, Array.from({ length: 4_000 }, () => 0xff))],
 ] as const) {
   test(`a ${what} binary is helper-unavailable, and require fails at import`, () => {
-    const entry = JSON.stringify(withBinary(change));
+    const entry = withBinary(change);
     const ask = `
-      const other = await import(${entry});
+      const other = await import(${importable(entry)});
       let thrown;
       try { other.listProcesses(); } catch (error) { thrown = [error.code, error.details.reason, error.cause instanceof Error]; }
       const { state, error, path } = other.nativeStatus();
       report([state, error.reason, path, other.isSupported(), thrown]);
     `;
-    const path = join(JSON.parse(entry) as string, "../..", NATIVE);
+    const path = join(entry, "../..", NATIVE);
     expect(scriptValue(ask)).toEqual(["unavailable", reason, path, false, ["helper-unavailable", reason, true]]);
-    const required = `import(${entry}).then(() => report("loaded"), (error) => report([error.name, error.code]));`;
+    const required = `import(${importable(entry)}).then(() => report("loaded"), (error) => report([error.name, error.code]));`;
     const run = runScript(required.replace("import(", "process.env.PROC_SAFE_NATIVE = 'require'; import("));
     expect(run.value).toEqual(["ProcSafeError", "helper-unavailable"]);
   });
@@ -106,7 +113,7 @@ test("a binary of another version is refused", () => {
   const entry = withBinary(() => {});
   writeFileSync(join(entry, "../../package.json"), JSON.stringify({ type: "module", version: "9.9.9" }));
   const script = `
-    const other = await import(${JSON.stringify(entry)});
+    const other = await import(${importable(entry)});
     report(other.nativeStatus());
   `;
   const error = { code: "helper-unavailable", reason: "version-mismatch" };
@@ -115,7 +122,7 @@ test("a binary of another version is refused", () => {
 
 test("a system that the package has no binary for", () => {
   const entry = withBinary((file) => renameSync(file, join(file, "../plan9-mips.node")));
-  const script = `report((await import(${JSON.stringify(entry)})).nativeStatus().error);`;
+  const script = `report((await import(${importable(entry)})).nativeStatus().error);`;
   const error = scriptValue<{ reason: string; message: string }>(script);
   expect(error.reason).toBe("unsupported-target");
   expect(error.message).toContain("plan9-mips");
@@ -136,7 +143,7 @@ for (const nodeWords of [["--no-addons"], [PERMISSION, "--allow-fs-read=*"]]) {
   test(`${nodeWords.at(-1)} without addons is said to be so`, () => {
     const entry = join(stagedPackage(), "node_modules/proc-safe/dist/index.js");
     const script = join(stagedPackage(), "addons.mjs");
-    writeFileSync(script, `const { nativeStatus } = await import(${JSON.stringify(entry)});
+    writeFileSync(script, `const { nativeStatus } = await import(${importable(entry)});
       process.stdout.write(JSON.stringify(nativeStatus().error));`);
     const words = ["--no-warnings", ...nodeWords];
     const { stdout, stderr } = spawnSync(process.execPath, [...words, script], {
@@ -153,7 +160,7 @@ test("a bundle names where its binary is", () => {
   const script = `
     import { copyFileSync } from "node:fs";
     import { pathToFileURL } from "node:url";
-    const other = await import(${JSON.stringify(entry)});
+    const other = await import(${importable(entry)});
     const place = ${JSON.stringify(join(entry, "../bundled.node"))};
     const wrong = ["bundled.node", "", undefined, 7, new URL("https://example.org/x.node"), "/a\\0b"];
     const refused = wrong.map((path) => { try { other.setNativeBinding(path); } catch (error) { return error.code; } });

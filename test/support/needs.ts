@@ -41,7 +41,7 @@ const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespa
 /** LLVM's linker is in no list of what must be installed: not every distribution has it. */
 const OF_OTHER_SYSTEMS: readonly Need[] = ["zig", "rig", "darwin-x64"];
 const NEVER_REQUIRED: readonly Need[] = [...OF_THE_MACHINE, "linux", "darwin", "lld"];
-const SUPPORTED: readonly string[] = ["linux", "darwin"];
+const SUPPORTED: readonly string[] = ["linux", "darwin", "win32"];
 
 /** A test that runs where its needs are met. */
 export function nativeTest(name: string, needs: readonly Need[], body: () => void | Promise<void>): void {

@@ -438,6 +438,15 @@ fn the_idle_process_has_a_row_without_a_birth_and_is_never_opened() {
 }
 
 #[test]
+fn a_birth_that_is_no_time_leaves_a_row_without_identity() {
+    let expected = Snapshot { identity: None, ..expected(&world(), PID) };
+    let model = Model::new(with(|process| process.created = 0x5555_5555_5555_5555));
+    assert_eq!(row(&model, PID), Some(expected.clone()));
+    assert_eq!(row_in_full(&model, PID), Some(expected));
+    assert_eq!(identity(&model, PID), Err(Error::NoBirth { pid: PID }));
+}
+
+#[test]
 fn a_census_without_the_caller_is_incomplete() {
     let mut world = world();
     world.end(OWN_PID);

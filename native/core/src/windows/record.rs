@@ -37,7 +37,8 @@ pub struct Record {
     pub parent_pid: u32,
     /// Creation in units of 100 ns since 1601, as the kernel keeps it; 0 for none.
     pub created: i64,
-    /// Creation in microseconds since the Unix epoch; `None` where the kernel keeps none.
+    /// Creation in microseconds since the Unix epoch; `None` where the kernel keeps none, and for what is
+    /// no time: wine's, of a process that it is making.
     pub start_micros: Option<i64>,
     /// The image name as UTF-8, unpaired surrogates as U+FFFD; `None` where there is no text at all.
     pub name: Option<Name>,
@@ -74,7 +75,7 @@ fn parse_record(extent: &[u8], address: u64) -> Option<Record> {
         pid: pid_at(extent, 0x50)?,
         parent_pid: pid_at(extent, 0x58)?,
         created,
-        start_micros: if created == 0 { None } else { Some(micros_since_epoch(created)?) },
+        start_micros: Some(created).filter(|&time| time != 0).and_then(micros_since_epoch),
         name: parse_name(extent, address, HEAD.checked_add(threads.len())?)?,
         activity: activity_of(threads)?,
     })
