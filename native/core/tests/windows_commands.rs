@@ -10,13 +10,16 @@
 mod nt;
 
 use nt::{
-    Call, DIRECTORY, ENVIRONMENT, Image, LINE, Model, OWN_PID, PARAMETERS, PARTIAL_COPY, PEB,
-    Phase, Process, World, bytes_of, utf16, write_text,
+    Call, DIRECTORY, ENVIRONMENT, LINE, Model, OWN_PID, PARAMETERS, PARTIAL_COPY, PEB, Phase,
+    Process, World, bytes_of, utf16, write_text,
 };
 use proc_safe_core::census::{Deadline, Selection, Visibility, take};
-use proc_safe_core::command::{self, Described, DescribingHost as _, Keys, LONGEST};
+use proc_safe_core::command::{
+    self, Described, DescribingHost as _, Keys, LONGEST, MOST_IN_CENSUS, WithCommands,
+};
 use proc_safe_core::error::{Code, Error, Reason, WindowsCode};
-use proc_safe_core::facts::{Command, Snapshot};
+use proc_safe_core::facts::{Command, Snapshot, State};
+use proc_safe_core::helpers::Gate;
 use proc_safe_core::windows::list::Room;
 use proc_safe_core::windows::parameters::{
     NATIVE, WOW64, parse_directory, parse_environment, parse_text,
@@ -24,6 +27,7 @@ use proc_safe_core::windows::parameters::{
 use proc_safe_core::windows::process::ATTEMPTS;
 use proc_safe_core::windows::{Access, Text, Windows};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PID: u32 = 300;
 const BROKEN: WindowsCode = WindowsCode::Win32(1450); // ERROR_NO_SYSTEM_RESOURCES
@@ -118,6 +122,28 @@ fn six_calls_for_a_command_six_for_the_directory_two_for_variables() {
 }
 
 #[test]
+fn a_census_with_commands_asks_for_the_list_once() {
+    static LISTS: AtomicUsize = AtomicUsize::new(0);
+    static GATE: Gate = Gate::new(1);
+    // The helper sees the same world through a host of its own.
+    let counted = || {
+        let count = |_: &mut World, _, call| {
+            if call == Call::Query {
+                LISTS.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        Model::scripted(world(), count)
+    };
+    let ours = host(&counted());
+    let open = move || Ok(host(&counted()));
+    let host = WithCommands::new(&ours, &GATE, keys(&["Name"]), MOST_IN_CENSUS, open);
+    let rows = take(&host, Selection::All(Visibility::All), Deadline::after(None)).unwrap();
+    let commands = rows.into_iter().map(|row| *row.command.unwrap());
+    assert!(commands.eq([Command::default(), of_birth(1), of_birth(2)]));
+    assert_eq!(LISTS.load(Ordering::Relaxed), 1);
+}
+
+#[test]
 fn a_system_without_the_question_after_a_line_has_it_in_memory() {
     let mut world = world();
     world.is_old = true;
@@ -195,21 +221,12 @@ fn refused_is_not_gone_and_gone_is_not_refused() {
 fn the_idle_process_is_the_kernels_and_never_opened() {
     let model = Model::new(world());
     assert_eq!(host(&model).describe_alone(0, &keys(&[])), Ok(Some(Command::default())));
-    let row = host(&model).describe(0, &keys(&[])).unwrap().unwrap();
-    assert_eq!(row, (Snapshot::bare(0).with_parent(), Ok(Some(Command::default()))));
+    let row = Snapshot { parent_pid: Some(0), state: Some(State::Running), ..Snapshot::bare(0) };
+    let described = host(&model).describe(0, &keys(&[])).unwrap().unwrap();
+    assert_eq!(described, (row, Ok(Some(Command::default()))));
     assert_eq!(model.calls(|call| matches!(call, Call::Open(..))), 0);
     model.world().idle = false;
     assert_eq!(host(&model).describe_alone(0, &keys(&[])), Ok(None));
-}
-
-trait WithParent {
-    fn with_parent(self) -> Self;
-}
-
-impl WithParent for Snapshot {
-    fn with_parent(self) -> Self {
-        Self { parent_pid: Some(0), state: Some(proc_safe_core::facts::State::Running), ..self }
-    }
 }
 
 #[test]
@@ -516,10 +533,4 @@ fn happen(world: &mut World, dice: u8) {
         7 => world.change(PID, |process| process.read_refused = true),
         _ => {}
     }
-}
-
-#[test]
-fn the_model_keeps_a_birth_in_its_memory() {
-    let image = Image::of(7);
-    assert!(image.memory().iter().any(|(at, part)| *at == LINE && *part == bytes_of(&image.line)));
 }
