@@ -239,6 +239,9 @@ fn an_exit_that_has_begun_or_begins_meanwhile_leaves_no_command() {
         assert_eq!(read(&model, &["Name"]), Ok(None));
         let (_, command) = host(&model).describe(PID, &keys(&[])).unwrap().unwrap();
         assert_eq!(command, Ok(None));
+        // Also where nothing would fail.
+        model.world().change(PID, |process| process.image.peb = false);
+        assert_eq!(read(&model, &[]), Ok(None));
     }
     // Between any two calls. Whatever fails then is no refusal.
     for number in 0..14 {
