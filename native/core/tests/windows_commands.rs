@@ -415,6 +415,16 @@ fn a_text_stands_behind_its_head() {
 }
 
 #[test]
+fn a_pointer_at_nothing_is_no_place() {
+    for layout in [NATIVE, WOW64] {
+        assert_eq!(layout.parameters(&[0; 8]), None);
+        assert_eq!(layout.parameters(&[0x10]), None);
+        assert_eq!(layout.parameters(&0x10_u64.to_le_bytes()).unwrap().address, 0x10);
+        assert_eq!(layout.pointer(u64::MAX - 1), None);
+    }
+}
+
+#[test]
 fn a_directory_ends_as_getcurrentdirectory_says_it() {
     let parse =
         |text: &str| parse_directory(&utf16(text)).map(|path| String::from_utf8(path).unwrap());
