@@ -78,14 +78,14 @@ export interface ProcessSnapshot {
 export interface ProcessCommand {
   /**
    * The file of the program. Linux: as its mount namespace has it, with " (deleted)" behind it once it is unlinked.
-   * macOS: as exec was given it, which may be relative. Absent for a kernel thread and where it is refused.
+   * macOS: where the kernel finds a file now. Absent for a kernel thread and where it is refused or has no path.
    */
   readonly executable?: string;
   /** As the kernel shows it now: a program can rewrite it. Empty for a kernel thread. */
   readonly argv: readonly string[];
   /** Windows only. */
   readonly commandLine?: string;
-  /** The working directory. Linux only. Absent for a kernel thread and where it is refused. */
+  /** The working directory. Absent for a kernel thread and where it is refused; on macOS where no path leads to it. */
   readonly cwd?: string;
   /** Of the variables that were asked for, those that are set, in the order of the keys. */
   readonly environment: Readonly<Record<string, string>>;
