@@ -1,5 +1,6 @@
 // One JavaScript contender in a process of its own: contender.mjs NAME. For each line on standard input
-// it takes one census and answers with nanoseconds, rows, and its own user and kernel time in µs.
+// it takes one census, or does what else the line says, and answers with nanoseconds, rows, and its own user and
+// kernel time in µs.
 
 import { execFile } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -34,19 +35,30 @@ const CENSUSES = {
   },
 };
 
+/** Of the rows of one census: the first is the init's, the middle one a sleeper's. */
+const TREES = {
+  forest: (rows) => buildForest(rows),
+  descendants: (rows) => descendantsOf(rows, rows[0].identity).processes,
+  members: (rows) => membersOfGroup(rows, rows[rows.length >> 1].identity).processes,
+};
+
 const name = process.argv[2];
 const census = await CENSUSES[name]();
-const { readProcessIdentity } = await import("../dist/index.js");
+const { buildForest, descendantsOf, membersOfGroup, readProcessIdentity } = await import("../dist/index.js");
+let known;
 
 process.stdout.write("ready\n");
 for await (const line of createInterface({ input: process.stdin })) {
-  const [what, pid, count] = line.split(" ");
+  const [what, which, count] = line.split(" ");
   if (what === "census" && name === "proc-safe") await census(); // its caches and its processor wake up
+  if (what === "tree") known ??= await census();
   const cpu = process.cpuUsage();
   const start = process.hrtime.bigint();
   let rows;
   if (what === "identity") {
-    for (rows = 0; rows < Number(count); rows++) readProcessIdentity(Number(pid));
+    for (rows = 0; rows < Number(count); rows++) readProcessIdentity(Number(which));
+  } else if (what === "tree") {
+    rows = TREES[which](known).length;
   } else {
     rows = (await census()).length;
   }

@@ -60,6 +60,7 @@ for (const size of SIZES) {
       await compareIdentities();
       compareFirstCensus();
     }
+    if (size === SIZES.at(-1)) await timeTrees();
   } finally {
     await sleepers.end();
   }
@@ -137,6 +138,22 @@ async function compareIdentities() {
     ["floor", (median(pairs.map(([least]) => least)) / IDENTITIES / 1e3).toFixed(1), "1.00"],
     ["proc-safe", (median(pairs.map(([, all]) => all)) / IDENTITIES / 1e3).toFixed(1), median(pairs.map(([least, all]) => all / least)).toFixed(2)],
   ]);
+}
+
+/** They read nothing, so there is no floor. */
+async function timeTrees() {
+  const ours = await start(CONTENDERS["proc-safe"]);
+  const rows = [];
+  for (const [what, name] of [["forest", "buildForest"], ["descendants", "descendantsOf"], ["members", "membersOfGroup"]]) {
+    const samples = [];
+    for (let round = 0; round <= ROUNDS; round++) samples.push(await ours.ask(`tree ${what}`));
+    const times = samples.slice(1).map(({ nanos }) => nanos / 1e6);
+    const [low, middle, high] = [0.25, 0.5, 0.75].map((part) => quantile(times, part).toFixed(2));
+    rows.push([name, (samples[0].nanos / 1e6).toFixed(2), middle, `${low}–${high}`, String(samples[0].rows)]);
+  }
+  await ours.end();
+  print("trees over the rows of one census");
+  printTable(["", "first, ms", "ms", "quartiles", "rows"], rows);
 }
 
 function compareFirstCensus() {

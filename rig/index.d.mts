@@ -51,6 +51,12 @@ export interface SimProcess {
   readonly tpgid?: number;
   readonly comm?: string;
   readonly name?: string;
+  /** Where its program is: proc_pidpath's answer. `path` is what exec was given. */
+  readonly exe?: string;
+  /** Its working directory; `/` by default. */
+  readonly cwd?: string;
+  /** No path leads to its working directory any more. */
+  readonly removed?: boolean;
   /** For KERN_PROCARGS2, which fails without `argv`. */
   readonly argv?: readonly string[];
   readonly path?: string;
@@ -64,6 +70,8 @@ export interface SimProcess {
   readonly short?: Override;
   readonly tbsd?: Override;
   readonly uniq?: Override;
+  readonly directory?: Override;
+  readonly program?: Override;
   readonly record?: Override;
   readonly args?: Override;
   readonly kill?: Override;
@@ -76,7 +84,7 @@ export type CallName = "proc_listpids" | "proc_pidinfo" | "sysctl" | "sysctlbyna
 /** What happens beside a call. */
 export interface Hook {
   readonly fn: CallName;
-  /** proc_pidinfo's flavor, sysctl's second number, the signal, the list's type. */
+  /** proc_pidinfo's flavor (11: proc_pidpath), sysctl's second number, the signal, the list's type. */
   readonly flavor?: number;
   readonly pid?: number;
   /** From which such call on; 1 is the first. */
@@ -174,6 +182,8 @@ export declare function install(as?: { platform?: NodeJS.Platform; arch?: NodeJS
 export declare const FLAVOR: Readonly<
   Record<
     | "PROC_PIDTBSDINFO"
+    | "PROC_PIDVNODEPATHINFO"
+    | "PROC_PIDPATHINFO"
     | "PROC_PIDT_SHORTBSDINFO"
     | "PROC_PIDUNIQIDENTIFIERINFO"
     | "PROC_PIDT_BSDINFOWITHUNIQID"
@@ -184,5 +194,5 @@ export declare const FLAVOR: Readonly<
   >
 >;
 export declare const FLAG: Readonly<
-  Record<"P_CONTROLT" | "P_LP64" | "P_CONTINUED" | "P_SYSTEM" | "P_TRACED" | "P_WEXIT" | "P_EXEC", number>
+  Record<"P_CONTROLT" | "P_LP64" | "P_CONTINUED" | "P_SYSTEM" | "P_TRACED" | "P_WEXIT" | "P_EXEC" | "P_TRANSLATED", number>
 >;

@@ -17,6 +17,8 @@ const MACHO_MAGIC = 0xfeedfacf;
 /** Numbers that hooks and the log call `flavor`. */
 export const FLAVOR = Object.freeze({
   PROC_PIDTBSDINFO: 3,
+  PROC_PIDVNODEPATHINFO: 9,
+  PROC_PIDPATHINFO: 11,
   PROC_PIDT_SHORTBSDINFO: 13,
   PROC_PIDUNIQIDENTIFIERINFO: 17,
   PROC_PIDT_BSDINFOWITHUNIQID: 18,
@@ -34,6 +36,7 @@ export const FLAG = Object.freeze({
   P_TRACED: 0x800,
   P_WEXIT: 0x2000,
   P_EXEC: 0x4000,
+  P_TRANSLATED: 0x20000,
 });
 
 export const sim = Object.freeze({

@@ -3,7 +3,7 @@
 
 /** XNU's pids end here. */
 const LAST_PID = 99998;
-const TEXT_SIZES = { comm: 16, name: 32 };
+const TEXT_SIZES = { comm: 16, name: 32, exe: Infinity, cwd: Infinity };
 const WORDS_OF_PATCH = 3;
 
 /** @param kernel what the native part exports under that name */
@@ -16,12 +16,12 @@ export function makeEncoder(kernel) {
   const configNumbers = index(kernel.config);
   const calls = index(kernel.calls);
   const hookNumbers = index(kernel.hookNumbers);
-  const given = index([...kernel.numbers, "comm", "name", "arguments"]);
+  const given = index([...kernel.numbers, ...Object.keys(TEXT_SIZES), "arguments"]);
 
   const wordsOfOverride = 4 + WORDS_OF_PATCH * kernel.maxPatches;
   const wordsOfProcess = 1 + numbers.size + overrides.size * wordsOfOverride;
 
-  const PROCESS_KEYS = [...numbers.keys(), ...overrides.keys(), "comm", "name", "path", "argv", "env"];
+  const PROCESS_KEYS = [...numbers.keys(), ...overrides.keys(), ...Object.keys(TEXT_SIZES), "path", "argv", "env"];
   const HOOK_KEYS = ["fn", "flavor", "pid", "call", "times", "when", "set", "replace", "add", "vanish", "target", "errno", "delayMs"];
 
   /** A whole number, a boolean, or the name of one of Darwin's errors. */

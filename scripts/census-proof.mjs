@@ -1,13 +1,14 @@
 // Takes one child through running, stopped, exiting, zombie and gone, and looks at each stage through the
-// package's public entry: by a selected and a full census and a single read, on the main thread and in a Worker.
+// package's public entry: by a selected and a full census and single reads, on the main thread and in a Worker.
 // The fixture proves each stage before the look, and the exit window again after it. Prints a line of JSON a
 // stage, and one at the end.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { realpathSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
-import { compareIdentities, inspectIdentity, listProcesses, readProcessIdentity } from "proc-safe";
+import { compareIdentities, inspectIdentity, listProcesses, readProcessCommand, readProcessIdentity } from "proc-safe";
 
 /** What a stage must look like; a key with `undefined` must not be there. */
 const EXPECTED = {
@@ -26,7 +27,8 @@ if (!isMainThread) {
 function look({ pid, saved }) {
   const [selected] = listProcesses({ pids: [pid] });
   const full = listProcesses().find((row) => row.pid === pid);
-  return { selected, full, identity: readProcessIdentity(pid), saved: saved && inspectIdentity(saved) };
+  const [identity, command] = [readProcessIdentity(pid), readProcessCommand(pid, { timeoutMs: 60_000 })];
+  return { selected, full, identity, command, saved: saved && inspectIdentity(saved) };
 }
 
 /** Runs the proof on both realms with a compiled fixture; the exit status is 1 if any stage fails. */
@@ -86,8 +88,16 @@ async function proveRealm(fixture, realm) {
 }
 
 function judge(held, seen, saved) {
-  const error = held.stage === "gone" ? wrongWhenGone(seen) : wrongWhenThere(held, seen, saved);
+  const error = (held.stage === "gone" ? wrongWhenGone(seen) : wrongWhenThere(held, seen, saved)) ?? wrongCommand(held, seen);
   return { ...held, ...(error !== undefined && { error, seen }) };
+}
+
+/** An exiting process may have its memory still, or not. */
+function wrongCommand({ stage }, { command }) {
+  if (stage === "exiting") return undefined;
+  if (stage === "zombie" || stage === "gone") return command === null ? undefined : "a command of a process without memory";
+  if (command === null || command.executable !== realpathSync(command.argv[0])) return "the command names another program";
+  return command.cwd === realpathSync(".") ? undefined : `the working directory is ${command.cwd}`;
 }
 
 function wrongWhenGone({ selected, full, identity, saved }) {

@@ -20,6 +20,7 @@ export type ProcSafeErrorReason =
   | "unstable-pid"
   | "malformed-record"
   | "too-long"
+  | "translated"
   | "procfs-unavailable"
   | "foreign-procfs"
   | "panic"

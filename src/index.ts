@@ -12,7 +12,7 @@ export {
 } from "./identity.js";
 export type { ReadProcessAncestryOptions } from "./identity.js";
 export { buildForest, descendantsOf, findTree, membersOfGroup, membersOfSession } from "./tree.js";
-export type { Descendants, DescendantsGap, Members, ProcessTree } from "./tree.js";
+export type { Descendants, DescendantsGap, Members, MembersGap, ProcessTree } from "./tree.js";
 export { nativeStatus, setNativeBinding } from "./native-status.js";
 export type { NativeMode, NativeStatus } from "./native-status.js";
 export { ProcSafeError } from "./errors.js";

@@ -90,31 +90,45 @@ export function descendantsOf(rows: readonly ProcessSnapshot[], root: ProcessIde
   const all = relate(checkRows(rows));
   const identity = checkIdentity(root);
   const top = all.find(({ facts }) => facts.pid === identity.pid);
-  const lost = whyLost(top, identity);
-  if (top === undefined || lost !== undefined) return describe([], [], lost);
+  const lost = whyLost(top?.facts, identity);
+  if (top === undefined || lost !== undefined) return describe<DescendantsGap>([], [], `root-${lost ?? "missing"}`);
+  if (isZombie(top.facts)) return describe([], [], "root-exited");
   const processes = below([top]).slice(1).toReversed();
   const above = topOf(top);
-  const undecided = below(all.filter((kin) => kin !== above && mayBeBelow(kin, top))).sort((a, b) => a.facts.pid - b.facts.pid);
-  return describe(processes, undecided, undecided.length > 0 ? "undecided" : undefined);
+  const undecided = below(all.filter((kin) => kin !== above && mayBeBelow(kin, top))).sort((a, b) => a.place - b.place);
+  return describe(factsOf(processes), factsOf(undecided), undecided.length > 0 ? "undecided" : undefined);
 }
 
-function whyLost(top: Kin | undefined, identity: ProcessIdentity): DescendantsGap | undefined {
-  if (top === undefined) return "root-missing";
-  if (top.facts.birth === undefined) return "root-unknown";
-  const found = checkIdentity(top.facts.row.identity);
-  const comparison = compare(identity, found);
-  if (comparison !== "same") return comparison === "different" ? "root-reused" : "root-unknown";
-  return found.exited ? "root-exited" : undefined;
+/** Why the row of a pid is not the process of an identity; `undefined` if it is. */
+function whyLost(found: RowFacts | undefined, identity: ProcessIdentity): "missing" | "reused" | "unknown" | undefined {
+  if (found === undefined) return "missing";
+  if (found.birth === undefined) return "unknown";
+  const comparison = compare(identity, checkIdentity(found.row.identity));
+  if (comparison === "same") return undefined;
+  return comparison === "different" ? "reused" : "unknown";
 }
 
-function describe(processes: readonly Kin[], undecided: readonly Kin[], gap: DescendantsGap | undefined): Descendants {
+function isZombie({ row }: RowFacts): boolean {
+  return checkIdentity(row.identity).exited;
+}
+
+interface Answer<Gap> {
+  readonly processes: readonly ProcessSnapshot[];
+  readonly undecided: readonly ProcessSnapshot[];
+  readonly complete: boolean;
+  readonly gap?: Gap;
+}
+
+function describe<Gap>(processes: readonly RowFacts[], undecided: readonly RowFacts[], gap: Gap | undefined): Answer<Gap> {
   return Object.freeze({
-    processes: Object.freeze(processes.map(({ facts }) => facts.row)),
-    undecided: Object.freeze(undecided.map(({ facts }) => facts.row)),
+    processes: Object.freeze(processes.map(({ row }) => row)),
+    undecided: Object.freeze(undecided.map(({ row }) => row)),
     complete: gap === undefined,
     ...(gap !== undefined && { gap }),
   });
 }
+
+const factsOf = (some: readonly Kin[]): RowFacts[] => some.map(({ facts }) => facts);
 
 /** Whether a row that has no proved parent may descend from the process of another row. */
 function mayBeBelow({ facts, parent }: Kin, root: Kin): boolean {
@@ -137,45 +151,77 @@ function below(tops: readonly Kin[]): Kin[] {
   return found;
 }
 
+/** What may be missing from the members of a group or session. */
+export type MembersGap = "member-missing" | "member-reused" | "member-unknown" | "undecided";
+
 /** The rows of a process group or session. */
 export interface Members {
   /** In ascending order of pid. */
   readonly processes: readonly ProcessSnapshot[];
-  /** Those of which nothing is known, in ascending order of pid. */
+  /** Those that may be members or not, in ascending order of pid. */
   readonly undecided: readonly ProcessSnapshot[];
-  /** There are no undecided rows. */
+  /** Every row of a member is in `processes`. */
   readonly complete: boolean;
+  /**
+   * Why it is not complete; absent if it is.
+   *
+   * - `member-missing`: the process of the identity has no row. A group that it led may go on without it: rows with
+   *   its number are undecided, since the number may by now be another group's.
+   * - `member-reused`: its pid is another process's. A group that it led has no member then.
+   * - `member-unknown`: the row of its pid does not say whether it is the process, or in which group it is.
+   * - `undecided`: there are undecided rows.
+   */
+  readonly gap?: MembersGap;
 }
 
 /**
- * The members of a process group. Its number is the pid of the process that made it: once that has ended and no
- * member is left, the number may become another group's.
+ * The members of a process group: of the one that a process is in, by the identity of its leader or of any other
+ * member; or of a number. The number is the pid of the process that made the group: once that has ended and no
+ * member is left, it may become another group's, so a number that was kept may name strangers.
  *
- * @throws {ProcSafeError} `invalid-argument` for what are no rows of one census, and for what is no pid.
+ * Where no row has a group, as on Windows, all rows are undecided.
+ *
+ * @throws {ProcSafeError} `invalid-argument` for what are no rows of one census, and for what is neither an identity
+ *   nor a pid.
  */
-export function membersOfGroup(rows: readonly ProcessSnapshot[], processGroupId: number): Members {
-  return membersOf(rows, checkPid(processGroupId), "processGroupId");
+export function membersOfGroup(rows: readonly ProcessSnapshot[], group: ProcessIdentity | number): Members {
+  return membersOf(rows, group, "processGroupId");
 }
 
 /**
- * The members of a session; its number is as a group's.
+ * The members of a session, as of a group. Only the rows of Linux have sessions.
  *
- * @throws {ProcSafeError} `invalid-argument` for what are no rows of one census, and for what is no pid.
+ * @throws {ProcSafeError} `invalid-argument` for what are no rows of one census, and for what is neither an identity
+ *   nor a pid.
  */
-export function membersOfSession(rows: readonly ProcessSnapshot[], sessionId: number): Members {
-  return membersOf(rows, checkPid(sessionId), "sessionId");
+export function membersOfSession(rows: readonly ProcessSnapshot[], session: ProcessIdentity | number): Members {
+  return membersOf(rows, session, "sessionId");
 }
 
-function membersOf(rows: readonly ProcessSnapshot[], id: number, key: "processGroupId" | "sessionId"): Members {
+type Kind = "processGroupId" | "sessionId";
+
+function membersOf(rows: readonly ProcessSnapshot[], which: ProcessIdentity | number, kind: Kind): Members {
   const all = checkRows(rows);
-  const processes = all.filter((facts) => facts[key] === id).map(({ row }) => row);
-  // A row with a parent but without a group is of a kernel thread, or the group is outside the namespace.
-  const undecided = all.filter((facts) => facts[key] === undefined && facts.parentPid === undefined).map(({ row }) => row);
-  return Object.freeze({
-    processes: Object.freeze(processes),
-    undecided: Object.freeze(undecided),
-    complete: undecided.length === 0,
-  });
+  if (typeof which === "number") return members(all, kind, checkPid(which));
+  const identity = checkIdentity(which);
+  const found = all.find(({ pid }) => pid === identity.pid);
+  const lost = whyLost(found, identity);
+  const id = found?.[kind];
+  if (lost === undefined && id !== undefined) return members(all, kind, id);
+  const mayGoOn = (facts: RowFacts): boolean => lost !== "reused" && facts[kind] === identity.pid;
+  const undecided = all.filter((facts) => mayGoOn(facts) || isOpen(facts, kind));
+  return describe<MembersGap>([], undecided, `member-${lost ?? "unknown"}`);
+}
+
+function members(all: readonly RowFacts[], kind: Kind, id: number): Members {
+  const told = all.some((facts) => facts[kind] !== undefined);
+  const undecided = told ? all.filter((facts) => isOpen(facts, kind)) : all;
+  return describe(all.filter((facts) => facts[kind] === id), undecided, undecided.length > 0 ? "undecided" : undefined);
+}
+
+/** A row with a parent but without a group is of a kernel thread, or the group is outside the namespace. */
+function isOpen(facts: RowFacts, kind: Kind): boolean {
+  return facts[kind] === undefined && facts.parentPid === undefined;
 }
 
 /** Finds the proved parent of each row. Rows are in ascending order of pid, and so are children. */

@@ -78,8 +78,8 @@ export interface ProcessSnapshot {
 export interface ProcessCommand {
   /**
    * The file of the program. Linux: as its mount namespace has it, with " (deleted)" behind it once it is unlinked.
-   * macOS: as exec was given it, which may be relative. Windows: the path of Win32's, or the kernel's own where the
-   * volume has none. Absent for a kernel thread and where it is refused.
+   * macOS: where the kernel finds a file now. Windows: the path of Win32's, or the kernel's own where the volume has
+   * none. Absent for a kernel thread and where it is refused or has no path.
    */
   readonly executable?: string;
   /**
@@ -89,7 +89,10 @@ export interface ProcessCommand {
   readonly argv: readonly string[];
   /** The one text that a program is started with. Windows only. */
   readonly commandLine?: string;
-  /** The working directory. Linux and Windows. Absent for a kernel thread and where it is refused or not read whole. */
+  /**
+   * The working directory. Absent for a kernel thread and where it is refused or not read whole; on macOS where no path
+   * leads to it.
+   */
   readonly cwd?: string;
   /** Of the variables that were asked for, those that are set, in the order of the keys. Windows: as they are now. */
   readonly environment: Readonly<Record<string, string>>;

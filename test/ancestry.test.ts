@@ -278,7 +278,8 @@ nativeTest("a traced process has its own parent", ["linux"], () =>
 nativeTest("while ancestors die, every chain is that of one instant", ["linux"], async () => {
   let between = 0;
   const enough = Date.now() + 60_000;
-  for (let round = 0; round < 40 || (between < 20 && Date.now() < enough); round++) {
+  const wanting = (): boolean => between < 20 && Date.now() < enough;
+  for (let round = 0; round < 40 || wanting(); round++) {
     await family(["24", "subreaper"], async (pids, tell) => {
       const order = Array.from({ length: 23 }, (_, index) => index);
       if (round % 2 === 1) order.sort(() => Math.random() - 0.5);

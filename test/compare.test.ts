@@ -167,6 +167,40 @@ nativeTest("an identity of another pid namespace is unknown, both ways", ["linux
   expect([there, inspectIdentity(theirs), compareIdentities(ours, theirs)]).toEqual(["unknown", "unknown", "unknown"]);
 });
 
+nativeTest("a container that is started again has nobody of its last life", ["linux", "root"], () => {
+  // Each life has processes of the same few pids; the kernel may give its namespace the number of the last one's.
+  const script = (kept: readonly ProcessIdentity[]): string => `
+    const kept = ${JSON.stringify(kept)};
+    const own = listProcesses().map(({ pid }) => readProcessIdentity(pid)).filter((identity) => identity !== null);
+    report({ own, states: kept.map((one) => procSafe.inspectIdentity(one)), namespace: procSafe.readBootIdentity().pidNamespace });
+  `;
+  let kept: ProcessIdentity[] = [];
+  let replayed = 0;
+  for (let life = 0; life < 5; life++) {
+    const { own, states, namespace } = scriptValue<{ own: ProcessIdentity[]; states: string[]; namespace: string }>(script(kept), { launcher: inNamespace("", "root") });
+    for (const [index, old] of kept.entries()) {
+      const possible = old.pidNamespace === namespace ? ["reused", "gone"] : ["unknown"];
+      expect(possible).toContain(states[index]);
+      for (const now of own) expect(compareIdentities(old, now)).not.toBe("same");
+      replayed++;
+    }
+    expect(own.map(({ pid }) => pid)).toContain(1);
+    kept = own;
+  }
+  expect(replayed).toBeGreaterThan(8);
+});
+
+nativeTest("in a time namespace ticks say nothing of a kept identity; a unique id does", ["linux", "root", "time namespaces", "pidfs inodes"], () => {
+  const kept = readProcessIdentity(process.pid)!;
+  const { uniqueId: _, ...ticks } = kept;
+  const replay = `report([${[kept, ticks, { ...kept, uniqueId: "3" }].map((one) => `procSafe.inspectIdentity(${JSON.stringify(one)})`).join()}])`;
+  expect(scriptValue(replay)).toEqual(["live", "live", "reused"]);
+  for (const offset of [0, 1_000_000]) {
+    const launcher = ["unshare", "--time", "--boottime", String(offset), "--fork"];
+    expect(scriptValue(replay, { launcher })).toEqual(["live", "unknown", "reused"]);
+  }
+});
+
 nativeTest("what the kernel refuses to describe is unknown; another boot is not", ["linux", "root"], () => {
   const script = `
     const own = readProcessIdentity(process.pid);

@@ -11,6 +11,9 @@ const ME = 501;
 const OWN_PID = 99_000;
 const PID = 300;
 const PROCARGS2 = 49;
+const VNODEPATHINFO = 9;
+const PATHINFO = 11;
+const KERN_PROC = 14;
 
 const SUBJECT: SimProcess = {
   pid: PID,
@@ -19,7 +22,9 @@ const SUBJECT: SimProcess = {
   comm: "subject",
   uniqueid: 60,
   idversion: 7,
-  path: "/opt/one",
+  path: "./one",
+  exe: "/opt/one",
+  cwd: "/srv/one",
   argv: ["one", "", "a\nb"],
   env: ["OTHER=x", "WHO=one", "WHO=two"],
 };
@@ -38,7 +43,7 @@ function world({ rig }: Pick<InRig, "rig">, changes: Changes = {}, hooks: readon
 }
 
 const KEYS: ReadProcessCommandOptions = { environmentKeys: ["WHO", "NONE"], timeoutMs: 20_000 };
-const ONE = { executable: "/opt/one", argv: ["one", "", "a\nb"], environment: { WHO: "one" } };
+const ONE = { executable: "/opt/one", argv: ["one", "", "a\nb"], cwd: "/srv/one", environment: { WHO: "one" } };
 
 function answer({ api }: Pick<InRig, "api">, pid = PID, options = KEYS): object {
   try {
@@ -56,7 +61,7 @@ function inCensus({ api }: Pick<InRig, "api">, pid = PID): object | undefined {
   return row?.command;
 }
 
-rigTest("a command is program, arguments and the variables that were asked for", (at) => {
+rigTest("a command is program, arguments, working directory and the variables that were asked for", (at) => {
   world(at);
   expect(answer(at)).toEqual({ command: ONE });
   expect(inCensus(at)).toEqual(ONE);
@@ -66,8 +71,22 @@ rigTest("a command is program, arguments and the variables that were asked for",
   for (let length = 1; length <= 16; length++) {
     const path = `/${"p".repeat(length)}`;
     world(at, { path, argv: ["", "b"] });
-    expect(answer(at)).toEqual({ command: { executable: path, argv: ["", "b"], environment: { WHO: "one" } } });
+    expect(answer(at)).toEqual({ command: { ...ONE, argv: ["", "b"] } });
   }
+});
+
+rigTest("the calls that a command costs are those of its row and few more", (at) => {
+  const calls = (changes: Changes, config: Config = {}): number[] => {
+    world(at, changes, [], config);
+    at.rig.sim.clearLog();
+    answer(at);
+    return at.rig.sim.log().filter(({ pid, fn }) => pid === PID && fn !== "sysctlbyname").map(({ flavor }) => flavor);
+  };
+  const [own, theirs] = [[17, 13, 3, 17], [17, 13, KERN_PROC, 17]];
+  const rest = [PROCARGS2, PATHINFO, VNODEPATHINFO, 17];
+  expect(calls({})).toEqual([17, ...own, ...rest]);
+  expect(calls({ uid: 7 })).toEqual([17, ...theirs, PROCARGS2, 17]);
+  expect(calls({ uid: 7 }, { uid: 0 })).toEqual([17, ...theirs, ...rest]);
 });
 
 rigTest("null: gone, exiting, a zombie; kernel_task runs no program", (at) => {
@@ -97,6 +116,62 @@ rigTest("another user's command is refused, root's sight is whole", (at) => {
   expect(answer(at)).toEqual({ ...refused, errno: "EPERM" });
 });
 
+rigTest("a path that nobody can tell, or that leads elsewhere, is an absent key and never another path", (at) => {
+  const { executable: _, ...withoutExecutable } = ONE;
+  const { cwd: __, ...withoutDirectory } = ONE;
+  for (const errno of ["EPERM", "EACCES", "ENOENT", "ENOTDIR", "EIO", "ESTALE"]) {
+    world(at, { program: { errno } });
+    expect(answer(at)).toEqual({ command: withoutExecutable });
+    expect(inCensus(at)).toEqual(withoutExecutable);
+    world(at, { directory: { errno } });
+    expect(answer(at)).toEqual({ command: withoutDirectory });
+    expect(inCensus(at)).toEqual(withoutDirectory);
+  }
+  // The kernel gives the end of what is too long for it, as if it were all.
+  const deep = (length: number): string => `/${"d".repeat(length)}`.repeat(4);
+  world(at, { cwd: deep(254) });
+  expect(answer(at)).toEqual({ command: { ...ONE, cwd: deep(254) } });
+  world(at, { cwd: deep(256) });
+  expect(answer(at)).toEqual({ command: withoutDirectory });
+  world(at, { cwd: "/tmp/gone", removed: true });
+  expect(answer(at)).toEqual({ command: withoutDirectory });
+  // Any other failure says nothing of the process, and a larger answer is another kernel's.
+  for (const changes of [{ program: { errno: "ENOMEM" } }, { directory: { errno: "ENOMEM" } }]) {
+    world(at, changes);
+    expect(answer(at)).toMatchObject({ code: "operation-failed", errno: "ENOMEM", pid: PID });
+    expect(() => inCensus(at)).toThrow(expect.objectContaining({ code: "operation-failed" }));
+  }
+  world(at, { directory: "short" });
+  expect(answer(at)).toMatchObject({ code: "operation-failed", reason: "malformed-record" });
+});
+
+rigTest("Rosetta: what can be read is read; a silence of the kernel is unsupported-platform, not a refusal", (at) => {
+  const translated = { flag: 0x4004 | at.rig.FLAG.P_TRANSLATED };
+  const own = (changes: Changes): void => at.rig.sim.patch(OWN_PID, changes);
+  const silent = { args: "absent" } as const;
+  world(at, translated);
+  expect(answer(at)).toEqual({ command: ONE });
+  world(at);
+  own(translated);
+  expect(answer(at)).toEqual({ command: ONE });
+  world(at, silent);
+  expect(answer(at)).toEqual({ code: "access-denied", pid: PID, syscall: "sysctl", errno: "EINVAL" });
+  world(at, { ...silent, ...translated });
+  const unsupported = { code: "unsupported-platform", reason: "translated", pid: PID };
+  expect(answer(at)).toEqual(unsupported);
+  expect(inCensus(at)).toBeUndefined();
+  world(at, { ...translated, args: { errno: "EIO" } });
+  expect(answer(at)).toEqual(unsupported);
+  world(at, silent);
+  own(translated);
+  expect(answer(at)).toEqual(unsupported);
+  // Another user's is refused whoever translates it, and what exits has none.
+  world(at, { ...translated, uid: 7 });
+  expect(answer(at)).toMatchObject({ code: "access-denied" });
+  world(at, { ...translated, phase: "exit-begun", ...silent });
+  expect(answer(at)).toEqual({ command: null });
+});
+
 rigTest("more than ARG_MAX, or memory that cannot be read, is no shorter list", (at) => {
   world(at, { argv: Array(11).fill("x".repeat(100_000)) as string[] });
   expect(answer(at)).toEqual({ code: "operation-failed", reason: "too-long", pid: PID });
@@ -107,9 +182,10 @@ rigTest("more than ARG_MAX, or memory that cannot be read, is no shorter list", 
 });
 
 rigTest("an exec, an exit or a recycled pid between any two calls mixes nothing", (at) => {
-  const two: Changes = { idversion: 9, path: "/opt/two", argv: ["two"], env: ["WHO=2"], comm: "two" };
-  const TWO = { executable: "/opt/two", argv: ["two"], environment: { WHO: "2" } };
-  const calls = [["proc_pidinfo", 17], ["proc_pidinfo", 13], ["proc_pidinfo", 3], ["sysctl", PROCARGS2]] as const;
+  const two: Changes = { idversion: 9, path: "two", exe: "/opt/two", cwd: "/srv/two", argv: ["two"], env: ["WHO=2"], comm: "two" };
+  const TWO = { executable: "/opt/two", argv: ["two"], cwd: "/srv/two", environment: { WHO: "2" } };
+  const flavors = [17, 13, 3, PATHINFO, VNODEPATHINFO].map((flavor) => ["proc_pidinfo", flavor] as const);
+  const calls = [...flavors, ["sysctl", PROCARGS2] as const];
   const seen = new Set<string>();
   for (const [fn, flavor] of calls) {
     for (const number of [1, 2, 3, 4]) {

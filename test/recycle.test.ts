@@ -64,7 +64,9 @@ nativeTest("a namespace with pid_max 310 gives no row of two births", ["linux", 
     const recyclers = [0, 1].map(() => spawn(process.env.RECYCLER, ["wrap"], { stdio: ["pipe", "ignore", "inherit"] }));
     const counts = {};
     const births = {};
-    let rows = 0, backwards = 0, threads = 0;
+    const kept = new Map();
+    let rows = 0, backwards = 0, threads = 0, ties = 0;
+    const replayed = {};
     const started = Date.now();
     // Pids come round every ten births: let the counter wrap first.
     while (!listProcesses().some((row) => row.pid >= 300) && Date.now() - started < 30_000);
@@ -86,20 +88,32 @@ nativeTest("a namespace with pid_max 310 gives no row of two births", ["linux", 
         if (uniqueId === undefined) continue;
         const key = pid + " " + uniqueId;
         if ((births[key] ??= start) !== start) backwards++;
+        // What was kept of the pid's last owner, as after a restart of ours: that process is no more.
+        const last = kept.get(pid);
+        kept.set(pid, JSON.stringify(identity.value));
+        if (last === undefined || JSON.parse(last).uniqueId === uniqueId) continue;
+        if (JSON.parse(last).startTimeSinceBootMicros === start) ties++;
+        const said = procSafe.compareIdentities(JSON.parse(last), identity.value) + " " + procSafe.inspectIdentity(JSON.parse(last));
+        replayed[said] = (replayed[said] ?? 0) + 1;
       }
     }
     recyclers.forEach((recycler) => recycler.stdin.end());
-    report({ counts, births: Object.keys(births).length, backwards, threads, pidMax: readFileSync("/proc/sys/kernel/pid_max", "utf8") });
+    report({ counts, births: Object.keys(births).length, backwards, threads, ties, replayed, pidMax: readFileSync("/proc/sys/kernel/pid_max", "utf8") });
   `;
   const seen = scriptValue<{
     counts: Record<string, number>;
     births: number;
     backwards: number;
     threads: number;
+    ties: number;
+    replayed: Record<string, number>;
     pidMax: string;
   }>(script, { launcher: inNamespace("", "root"), env: { RECYCLER: publicFixture("recycler") } });
   expect(seen.pidMax.trim()).toBe("310");
   expect(Object.keys(seen.counts).sort()).toEqual(["u1001 1001", "u1002 1002"]);
   expect(seen.births).toBeGreaterThan(100);
   expect([seen.backwards, seen.threads]).toEqual([0, 0]);
+  // Without inodes of pidfs nothing was kept.
+  for (const said of Object.keys(seen.replayed)) expect(["different reused", "different gone"]).toContain(said);
+  if (seen.ties === 0) expect(seen.replayed, "no pid came round within a tick").toEqual({});
 });

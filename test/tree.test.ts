@@ -1,6 +1,7 @@
 // Trees over rows: any order, any circle, any recycled parent, and what is not known is said.
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { expect, test } from "vitest";
 import { listProcesses, readProcessIdentity } from "proc-safe";
 import type { ProcessIdentity, ProcessSnapshot } from "proc-safe";
@@ -136,6 +137,49 @@ test("members of groups and sessions", () => {
   expect(pids(membersOfSession([...rows, bare(5)], 1))).toEqual([[10, 11, 12], [5], false]);
 });
 
+test("members by the identity of one of them", () => {
+  const member = (pid: number, processGroupId: number, born: number): Row => ({ ...row(pid, 1, born), processGroupId, sessionId: processGroupId });
+  const [leader, other, third, stranger] = [member(10, 10, 5), member(12, 10, 6), member(13, 10, 7), member(20, 20, 5)];
+  const kernel = row(2, 0);
+  const whole = [kernel, leader, other, third, stranger];
+  const say = (rows: readonly ProcessSnapshot[], of: ProcessIdentity): unknown[] => {
+    const answers = [membersOfGroup(rows, of), membersOfSession(rows, of)].map(({ processes, undecided, complete, gap }) => {
+      expect(complete).toBe(gap === undefined);
+      return [processes.map(({ pid }) => pid), undecided.map(({ pid }) => pid), gap];
+    });
+    expect(answers[0]).toEqual(answers[1]);
+    return answers[0]!;
+  };
+  for (const one of [leader, other, third]) {
+    for (const order of orders(whole)) expect(say(order, one.identity)).toEqual([[10, 12, 13], [], undefined]);
+  }
+  expect(say([...whole, bare(30)], other.identity)).toEqual([[10, 12, 13], [30], "undecided"]);
+  // A zombie keeps its group until it is reaped.
+  const zombie: Row = { ...leader, state: "zombie", identity: { ...leader.identity, exited: true } };
+  expect(say([zombie, other], leader.identity)).toEqual([[10, 12], [], undefined]);
+  // Without the leader the number alone says nothing: its group goes on, or it is a stranger's.
+  expect(say([other, third, stranger], leader.identity)).toEqual([[], [12, 13], "member-missing"]);
+  expect(say([other, third, stranger, bare(30)], leader.identity)).toEqual([[], [12, 13, 30], "member-missing"]);
+  expect(say([leader, third], other.identity)).toEqual([[], [], "member-missing"]);
+  // Another process has its pid, and leads: a number is not given away while a group has it.
+  const heir = member(10, 10, 9);
+  expect(say([heir, other], leader.identity)).toEqual([[], [], "member-reused"]);
+  expect(membersOfGroup([heir, other], 10).processes).toHaveLength(2);
+  // A row that does not say which process it is, or in which group.
+  expect(say([bare(10), other], leader.identity)).toEqual([[], [10, 12], "member-unknown"]);
+  const elsewhere = { ...leader.identity, timeNamespace: "7" };
+  expect(say([leader, other], elsewhere)).toEqual([[], [10, 12], "member-unknown"]);
+  expect(say(whole, kernel.identity)).toEqual([[], [], "member-unknown"]);
+});
+
+test("rows of a system without sessions or groups leave their members undecided", () => {
+  const { sessionId: _, ...darwin } = { ...row(10, 1), processGroupId: 10, sessionId: 1 };
+  const rows = [darwin, { ...row(11, 10), processGroupId: 10 }];
+  expect(membersOfGroup(rows, 10)).toMatchObject({ complete: true, processes: rows });
+  expect(membersOfSession(rows, 10)).toEqual({ processes: [], undecided: rows, complete: false, gap: "undecided" });
+  expect(membersOfSession(rows, darwin.identity)).toEqual({ processes: [], undecided: [], complete: false, gap: "member-unknown" });
+});
+
 test("10,000 rows in one chain, and in one family", () => {
   const chain = Array.from({ length: 10_000 }, (_, index) => row(index + 1, index));
   expect(buildForest(chain)).toHaveLength(1);
@@ -251,7 +295,7 @@ for (const [what, rows] of BAD_ROWS) {
 test("wrong roots and numbers", () => {
   const invalid = expect.objectContaining({ name: "ProcSafeError", code: "invalid-argument" }) as Error;
   for (const root of [undefined, null, 10, {}, { ...ROOT, pid: "10" }]) expect(() => descendantsOf(FAMILY, root as never)).toThrow(invalid);
-  for (const id of [undefined, "1", -1, NaN]) {
+  for (const id of [undefined, null, "1", -1, NaN, {}, { ...ROOT, pid: "10" }]) {
     expect(() => membersOfGroup(FAMILY, id as never)).toThrow(invalid);
     expect(() => membersOfSession(FAMILY, id as never)).toThrow(invalid);
   }
@@ -286,6 +330,29 @@ nativeTest("the descendants, the group and the session of real processes", ["lin
   }
 });
 
+nativeTest("a group whose leader has ended goes on, and is nobody's by number alone", ["linux"], async () => {
+  const shell = spawn("sh", ["-c", "sleep 1000 & echo $!; wait"], { detached: true, stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = (await once(shell.stdout, "data")) as [Buffer];
+  const sleeper = Number(line);
+  try {
+    const [leader, member] = [shell.pid!, sleeper].map((pid) => readProcessIdentity(pid)!) as [ProcessIdentity, ProcessIdentity];
+    const pids = [leader.pid, sleeper].sort((a, b) => a - b);
+    for (const of of [leader, member]) {
+      for (const answer of [membersOfGroup(listProcesses(), of), membersOfSession(listProcesses(), of)]) {
+        expect([answer.processes.map(({ pid }) => pid), answer.complete]).toEqual([pids, true]);
+      }
+    }
+    const exit = once(shell, "exit");
+    shell.kill("SIGKILL");
+    await exit;
+    const answer = membersOfGroup(listProcesses(), leader);
+    expect([answer.processes, answer.undecided.map(({ pid }) => pid), answer.gap]).toEqual([[], [sleeper], "member-missing"]);
+    expect(membersOfGroup(listProcesses(), member).processes.map(({ pid }) => pid)).toEqual([sleeper]);
+  } finally {
+    process.kill(sleeper, "SIGKILL");
+  }
+});
+
 nativeTest("a root that has ended, and one whose pid is another's now", ["linux", "root"], async () => {
   const child = spawn("sleep", ["1000"], { stdio: "ignore" });
   await new Promise((resolve) => child.once("spawn", resolve));
@@ -306,6 +373,7 @@ nativeTest("a root that has ended, and one whose pid is another's now", ["linux"
       const rows = listProcesses({ pids: [pid] });
       if (rows[0]?.identity === undefined) continue;
       expect(descendantsOf(rows, before).gap).toBe("root-reused");
+      expect(membersOfGroup(rows, before).gap).toBe("member-reused");
       if (look > 100) break;
     }
   } finally {

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=shim");
     if env::var("CARGO_CFG_TARGET_OS")? == "macos" {
-        let shim = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("shim/kernel_record.c");
+        let shim = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("shim");
         // zig answers cc's question who it is with a file in the current directory.
         env::set_current_dir(env::var("OUT_DIR")?)?;
         cc::Build::new()
-            .file(shim)
+            .files(["kernel_record.c", "layouts.c"].map(|file| shim.join(file)))
             .warnings_into_errors(true)
             .extra_warnings(true)
             .compile("proc_safe_shim");

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/proc.h>
 #include <sys/proc_info.h>
 #include <sys/stat.h>
@@ -21,6 +22,7 @@
 #define CONSTANT(name) NUMBER(DARWIN_##name, name)
 #define SHORT_FIELD(field) NUMBER(AT_##field, offsetof(struct proc_bsdshortinfo, field))
 #define TBSD_FIELD(field) NUMBER(AT_##field, offsetof(struct proc_bsdinfo, field))
+#define CDIR_FIELD(field) NUMBER(AT_##field, offsetof(struct proc_vnodepathinfo, pvi_cdir.vip_vi.vi_stat.field))
 #define PROC_FIELD(field) NUMBER(AT_##field, offsetof(struct kinfo_proc, kp_proc.field))
 #define EPROC_FIELD(field) NUMBER(AT_##field, offsetof(struct kinfo_proc, kp_eproc.field))
 #define PCRED_FIELD(field) NUMBER(AT_##field, offsetof(struct kinfo_proc, kp_eproc.e_pcred.field))
@@ -64,6 +66,16 @@ static void processes(void) {
   TBSD_FIELD(pbi_nice)
   TBSD_FIELD(pbi_start_tvsec)
   TBSD_FIELD(pbi_start_tvusec)
+
+  SIZE_OF_STRUCT(proc_vnodepathinfo)
+  CDIR_FIELD(vst_mode)
+  CDIR_FIELD(vst_ino)
+  CDIR_FIELD(vst_birthtime)
+  CDIR_FIELD(vst_birthtimensec)
+  NUMBER(AT_pvi_cdir_path, offsetof(struct proc_vnodepathinfo, pvi_cdir.vip_path))
+  NUMBER(AT_pvi_rdir_path, offsetof(struct proc_vnodepathinfo, pvi_rdir.vip_path))
+  CONSTANT(MAXPATHLEN)
+  CONSTANT(PROC_PIDPATHINFO_MAXSIZE)
 
   SIZE_OF_STRUCT(kinfo_proc)
   NUMBER(AT_p_starttime_sec, offsetof(struct kinfo_proc, kp_proc.p_un.__p_starttime.tv_sec))
@@ -112,6 +124,8 @@ static void processes(void) {
   CONSTANT(PROC_ALL_PIDS)
   CONSTANT(PROC_PIDTBSDINFO)
   CONSTANT(PROC_PIDT_SHORTBSDINFO)
+  CONSTANT(PROC_PIDVNODEPATHINFO)
+  CONSTANT(PROC_PIDPATHINFO)
   CONSTANT(CTL_KERN)
   CONSTANT(KERN_PROC)
   CONSTANT(KERN_PROC_PID)
@@ -122,6 +136,9 @@ static void processes(void) {
   CONSTANT(ESRCH)
   CONSTANT(ENOMEM)
   CONSTANT(EINVAL)
+  CONSTANT(ENOSPC)
+  CONSTANT(EOVERFLOW)
+  CONSTANT(S_IFDIR)
 }
 
 static void files(void) {

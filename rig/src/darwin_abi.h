@@ -35,6 +35,15 @@
 #define AT_pbi_nice 116
 #define AT_pbi_start_tvsec 120
 #define AT_pbi_start_tvusec 128
+#define SIZE_proc_vnodepathinfo 2352
+#define AT_vst_mode 4
+#define AT_vst_ino 8
+#define AT_vst_birthtime 72
+#define AT_vst_birthtimensec 80
+#define AT_pvi_cdir_path 152
+#define AT_pvi_rdir_path 1328
+#define DARWIN_MAXPATHLEN 1024
+#define DARWIN_PROC_PIDPATHINFO_MAXSIZE 4096
 #define SIZE_kinfo_proc 648
 #define AT_p_starttime_sec 0
 #define AT_p_starttime_usec 8
@@ -81,6 +90,8 @@
 #define DARWIN_PROC_ALL_PIDS 1
 #define DARWIN_PROC_PIDTBSDINFO 3
 #define DARWIN_PROC_PIDT_SHORTBSDINFO 13
+#define DARWIN_PROC_PIDVNODEPATHINFO 9
+#define DARWIN_PROC_PIDPATHINFO 11
 #define DARWIN_CTL_KERN 1
 #define DARWIN_KERN_PROC 14
 #define DARWIN_KERN_PROC_PID 1
@@ -91,6 +102,9 @@
 #define DARWIN_ESRCH 3
 #define DARWIN_ENOMEM 12
 #define DARWIN_EINVAL 22
+#define DARWIN_ENOSPC 28
+#define DARWIN_EOVERFLOW 84
+#define DARWIN_S_IFDIR 16384
 #define SIZE_stat 144
 #define AT_st_dev 0
 #define AT_st_mode 4

@@ -15,6 +15,8 @@ const EINTR = 4;
 const EIO = 5;
 const ENOMEM = 12;
 const EINVAL = 22;
+const ENOSPC = 28;
+const EOVERFLOW = 84;
 const [SIDL, SRUN, SSTOP, SZOMB] = [1, 2, 4, 5];
 const P_TRACED = 0x800;
 const P_WEXIT = 0x2000;
@@ -249,6 +251,31 @@ rigTest("arguments: of our own living processes, cut short in silence", () => {
   expect(bytes.subarray(4).toString()).toBe("/bin/x y\0\0\0\0\0\0\0\0x\0\0a b\0A=1\0");
   expect(openModule().arguments(42, 10).bytes).toEqual(bytes.subarray(0, 10));
   expect([43, 44, 45, 99].map((pid) => openModule().arguments(pid, 4096).errno)).toEqual([EINVAL, EINVAL, EINVAL, EINVAL]);
+});
+
+rigTest("paths: of the living, of the working directory for its own user; the end of one that does not fit", () => {
+  const deep = `/${"d".repeat(200)}`.repeat(6);
+  rig.sim.set([
+    ...BASE,
+    { pid: 42, exe: "/opt/x y", cwd: "/srv/me" },
+    { pid: 43, exe: "/opt/x", cwd: "/srv", phase: "exiting" },
+    { pid: 44, exe: "/opt/theirs", cwd: "/theirs", uid: 502 },
+    { pid: 45, exe: deep, cwd: deep },
+    { pid: 46, cwd: "/tmp/gone", removed: true },
+    { pid: 47, program: { errno: "ENOENT" }, directory: { errno: "EPERM" } },
+  ]);
+  const paths = (pid: number, size = 4096): object => openModule().paths(pid, size);
+  const told = { ret: 2352, errno: 0, root: "", same: 1, pathErrno: 0 };
+  expect(paths(42)).toEqual({ ...told, cwd: "/srv/me", length: 8, path: "/opt/x y" });
+  expect(paths(43)).toEqual({ ret: 0, errno: ESRCH, length: 0, pathErrno: ESRCH, path: "" });
+  expect(paths(44)).toEqual({ ret: 0, errno: EPERM, length: 11, pathErrno: 0, path: "/opt/theirs" });
+  expect(paths(45)).toEqual({ ...told, cwd: deep.slice(-1005), same: 0, length: 1206, path: deep });
+  expect(paths(45, 1024)).toMatchObject({ length: 0, pathErrno: ENOSPC });
+  expect(paths(46)).toMatchObject({ cwd: "/tmp/gone", same: 0 });
+  expect(paths(47)).toEqual({ ret: 0, errno: EPERM, length: 0, pathErrno: 2, path: "" });
+  expect(paths(42, 1023)).toMatchObject({ length: 0, pathErrno: ENOMEM });
+  expect(paths(42, 4097)).toMatchObject({ length: 0, pathErrno: EOVERFLOW });
+  expect(paths(0)).toMatchObject({ length: 0, pathErrno: ESRCH });
 });
 
 rigTest("groups and sessions: of the living", () => {

@@ -161,8 +161,14 @@ where
 /// Whether it says why this process has no command, and nothing of others.
 #[must_use]
 pub fn is_of_the_process(error: &Error) -> bool {
-    matches!(error, Error::TooLong { .. } | Error::CommandCut { .. } | Error::Unstable { .. })
-        || error.code() == Code::AccessDenied
+    error.code() == Code::AccessDenied
+        || matches!(
+            error,
+            Error::TooLong { .. }
+                | Error::CommandCut { .. }
+                | Error::Translated { .. }
+                | Error::Unstable { .. }
+        )
 }
 
 /// Until when one target of a census may take: a few that never answer must not use up the deadline.

@@ -199,6 +199,8 @@ pub enum Reason {
     MalformedRecord,
     /// An argument list or an environment is longer than what is read of one.
     TooLong,
+    /// Rosetta translates the caller or the process, and its arguments cannot be read.
+    Translated,
     /// There is no process file system to ask.
     ProcfsUnavailable,
     /// The process file system belongs to another pid namespace.
@@ -218,6 +220,7 @@ impl Reason {
             Self::UnstablePid => "unstable-pid",
             Self::MalformedRecord => "malformed-record",
             Self::TooLong => "too-long",
+            Self::Translated => "translated",
             Self::ProcfsUnavailable => "procfs-unavailable",
             Self::ForeignProcfs => "foreign-procfs",
             Self::Panic => "panic",
@@ -308,6 +311,14 @@ pub enum Error {
         /// The process.
         pid: u32,
     },
+    /// The arguments of a live process of the caller's cannot be read, and Rosetta translates one of the two.
+    #[error(
+        "the arguments of process {pid} cannot be read through Rosetta: use a native arm64 Node"
+    )]
+    Translated {
+        /// The process.
+        pid: u32,
+    },
     /// The pid changed hands, or its process executed another program, at every try.
     #[error("pid {pid} did not hold still at any try")]
     Unstable {
@@ -366,7 +377,9 @@ impl Error {
             | Self::TooLong { .. }
             | Self::CommandCut { .. }
             | Self::Panic(_) => Code::OperationFailed,
-            Self::NoGround { .. } | Self::NoBackend => Code::UnsupportedPlatform,
+            Self::NoGround { .. } | Self::Translated { .. } | Self::NoBackend => {
+                Code::UnsupportedPlatform
+            }
             Self::Timeout => Code::Timeout,
         }
     }
@@ -379,6 +392,7 @@ impl Error {
             Self::OwnPidMissing { .. } => Some(Reason::OwnPidMissing),
             Self::CutShort | Self::CommandCut { .. } => Some(Reason::CutShort),
             Self::TooLong { .. } => Some(Reason::TooLong),
+            Self::Translated { .. } => Some(Reason::Translated),
             Self::Unstable { .. } => Some(Reason::UnstablePid),
             Self::Malformed { .. } => Some(Reason::MalformedRecord),
             Self::NoGround { reason, .. } => Some(*reason),
@@ -407,6 +421,7 @@ impl Error {
             | Self::OwnPidMissing { pid }
             | Self::TooLong { pid, .. }
             | Self::CommandCut { pid, .. }
+            | Self::Translated { pid }
             | Self::Unstable { pid } => Some(*pid),
             _ => None,
         }

@@ -75,13 +75,13 @@ impl Snapshot {
 /// What a process runs, all of it of one program. Bytes are the kernel's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
-    /// The file of the program; `None` for a kernel thread and where it is refused.
+    /// The file of the program; `None` for a kernel thread and where it is refused or has no path.
     pub executable: Option<Vec<u8>>,
     /// The arguments, the program's name first.
     pub arguments: Vec<Vec<u8>>,
     /// The text that the arguments were split from, where a system has one.
     pub line: Option<Vec<u8>>,
-    /// The working directory; `None` for a kernel thread and where it is refused or not read.
+    /// The working directory; `None` as for the program, and where it was not read whole.
     pub working_directory: Option<Vec<u8>>,
     /// The values of the variables that were asked for and are set, by the place of the key.
     pub environment: Vec<(usize, Vec<u8>)>,

@@ -847,9 +847,9 @@ fn command_of(model: &Model) -> Result<Option<Command>, Error> {
 fn expected_command(process: &Process) -> Command {
     let who = process.who().into_bytes();
     Command {
-        executable: Some([b"/", &who[..]].concat()),
+        executable: Some(process.program_path()),
         arguments: vec![vec![], who.clone()],
-        working_directory: None,
+        working_directory: Some(process.directory().path),
         environment: vec![(0, who)],
         line: None,
     }
@@ -862,8 +862,14 @@ fn assert_one_program(world: &World, (row, command): &Described) {
     }
     let Ok(Some(command)) = command else { return };
     let named = |form: &&Process| form.name().as_bytes() == row.name.as_deref().unwrap();
-    let mut forms = world.history.values().flatten().filter(named);
-    assert!(forms.any(|form| &expected_command(form) == command), "{command:?} {row:?}");
+    let forms = || world.history.values().flatten().filter(named);
+    // Its directory is refused while it is another user's.
+    let refused = forms().any(|form| form.uid() != OWN_UID);
+    let told = |form: &Process| {
+        let whole = expected_command(form);
+        command == &whole || (refused && command == &Command { working_directory: None, ..whole })
+    };
+    assert!(forms().any(told), "{command:?} {row:?}");
 }
 
 #[test]
@@ -943,12 +949,98 @@ fn a_refusal_is_no_absence() {
     assert_eq!(ours(Instead::Fail(Errno::EINVAL)), refused(Errno::EINVAL));
     // The answer ends with the arguments where the environment is kept from the caller.
     assert_eq!(ours(Instead::Cut(4 + 8 + 1 + 7)), refused(Errno::EPERM));
+    // One argument that the kernel makes up for a program that keeps its own to itself.
+    let made_up = Instead::Arguments(b"\x01\0\0\0/bin/se\0\0/bin/se\0");
+    assert_eq!(ours(made_up), refused(Errno::EPERM));
 }
 
 fn live_instead(instead: Instead) -> Model {
     let world = world_with(Phase::Live);
     assert_eq!(world.processes[&PID].who(), "b101p0", "its path fills eight bytes");
     self::instead(world, &[(Call::Arguments(PID), instead)])
+}
+
+#[test]
+fn a_command_without_the_paths_that_nobody_can_tell() {
+    const DIRECTORIES: Call = Call::Info(PID, Flavor::Directories, false);
+    let world = world_with(Phase::Live);
+    let whole = expected_command(&world.processes[&PID]);
+    let with = |call, answer| command_of(&instead(world_with(Phase::Live), &[(call, answer)]));
+    let without_executable = Command { executable: None, ..whole.clone() };
+    let without_directory = Command { working_directory: None, ..whole };
+    // Refused; removed; no directory any more; no path; too long; its volume is gone or silent.
+    for errno in [1, 13, 2, 20, 22, 28, 63, 5, 6, 60, 70] {
+        let fail = || Instead::Fail(Errno(errno));
+        assert_eq!(with(Call::ProgramPath(PID), fail()), Ok(Some(without_executable.clone())));
+        assert_eq!(with(DIRECTORIES, fail()), Ok(Some(without_directory.clone())), "{errno}");
+        assert_eq!(with(Call::File, fail()), Ok(Some(without_directory.clone())), "{errno}");
+    }
+    // The end of a path leads elsewhere; what is no path, nowhere.
+    for path in ["/b101p0", "", "srv/b101p0"] {
+        assert_eq!(with(DIRECTORIES, Instead::Path(path)), Ok(Some(without_directory.clone())));
+    }
+    for path in ["", "bin/b101p0"] {
+        let answer = with(Call::ProgramPath(PID), Instead::Path(path));
+        assert_eq!(answer, Ok(Some(without_executable.clone())), "{path}");
+    }
+    for call in [Call::ProgramPath(PID), DIRECTORIES, Call::File] {
+        let model = instead(world_with(Phase::Live), &[(call, Instead::Fail(Errno::ENOMEM))]);
+        assert_eq!(describe(&model, PID).unwrap_err().code(), Code::OperationFailed, "{call:?}");
+    }
+    let cut = instead(world_with(Phase::Live), &[(DIRECTORIES, Instead::Cut(2_351))]);
+    assert_eq!(describe(&cut, PID).unwrap_err().reason(), Some(Reason::MalformedRecord));
+}
+
+#[test]
+fn a_process_that_begins_to_exit_at_any_read_has_no_command_or_a_whole_one() {
+    for phase in [Phase::Exiting, Phase::Zombie] {
+        let mut commands = 0;
+        for at in 0..12 {
+            let model = Model::scripted(world_with(Phase::Live), move |world, number, _| {
+                if number == at {
+                    world.enter_phase(PID, phase);
+                }
+            });
+            let command = command_of(&model).unwrap();
+            let process = model.world().processes[&PID].clone();
+            assert!(command.is_none() || command == Some(expected_command(&process)), "{at}");
+            commands += usize::from(command.is_some());
+        }
+        assert!((1..12).contains(&commands), "{commands}");
+    }
+    // Not even where the kernel never says that it exits.
+    let gone = Instead::Fail(Errno::ESRCH);
+    let never = instead(world_with(Phase::Live), &[(Call::ProgramPath(PID), gone)]);
+    assert_eq!(command_of(&never), Err(Error::Unstable { pid: PID }));
+}
+
+#[test]
+fn rosetta_is_no_refusal() {
+    let silent = |translated: &[u32], errno| {
+        let mut world = world_with(Phase::Live);
+        world.translated.extend(translated);
+        let whole = expected_command(&world.processes[&PID]);
+        assert_eq!(command_of(&Model::new(world)), Ok(Some(whole)), "it can be read");
+        let mut world = world_with(Phase::Live);
+        world.translated.extend(translated);
+        let model = instead(world, &[(Call::Arguments(PID), Instead::Fail(errno))]);
+        let rows = with_commands(&model, gate(), LONG).unwrap();
+        assert!(rows.iter().any(|row| row.pid == PID && row.command.is_none()));
+        command_of(&model).unwrap_err()
+    };
+    for translated in [PID, OWN_PID] {
+        for errno in [Errno::EINVAL, EIO] {
+            let error = silent(&[translated], errno);
+            assert_eq!(error, Error::Translated { pid: PID });
+            assert_eq!(error.code(), Code::UnsupportedPlatform);
+        }
+    }
+    assert_eq!(silent(&[1], Errno::EINVAL).code(), Code::AccessDenied);
+    assert_eq!(silent(&[1], EIO).reason(), Some(Reason::CutShort));
+    // Another user's is refused whoever translates it.
+    let mut world = foreign_world(Phase::Live);
+    world.translated.insert(PID);
+    assert_eq!(command_of(&Model::new(world)).unwrap_err().code(), Code::AccessDenied);
 }
 
 #[test]

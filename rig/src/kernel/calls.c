@@ -41,7 +41,8 @@ void say_unknown(const char *what, int64_t number, const char *name) {
 
 #define SIMULATED(name) {"_" #name, (void *)sim_##name}
 const darwin_export kernel_exports[] = {
-    SIMULATED(proc_listpids), SIMULATED(proc_listallpids), SIMULATED(proc_pidinfo),
+    SIMULATED(proc_listpids), SIMULATED(proc_listallpids), SIMULATED(proc_pidinfo), SIMULATED(proc_pidpath),
+    {"_stat$INODE64", (void *)sim_stat},
     SIMULATED(sysctl), SIMULATED(sysctlbyname),
     SIMULATED(kill), SIMULATED(getpgid), SIMULATED(getsid), SIMULATED(getpid), SIMULATED(getppid),
     SIMULATED(getuid), SIMULATED(geteuid), SIMULATED(getgid), SIMULATED(getegid),

@@ -48,6 +48,15 @@ static void read_bytes(napi_env env, napi_value value, uint8_t **bytes, size_t *
   memcpy(*bytes, data, *size);
 }
 
+/* A path: as long as it is. */
+static char *read_long_text(napi_env env, napi_value value) {
+  size_t length = 0;
+  napi_get_value_string_utf8(env, value, NULL, 0, &length);
+  char *text = malloc(length + 1);
+  read_text(env, value, text, length + 1);
+  return text;
+}
+
 static process *read_process(napi_env env, napi_value from) {
   process *p = calloc(1, sizeof *p);
   if (!read_words(env, property(env, from, "words"), (char *)p + WORDS_AT, PROCESS_WORDS)) {
@@ -56,6 +65,8 @@ static process *read_process(napi_env env, napi_value from) {
   }
   if (is_given(p, GIVEN_comm)) read_text(env, property(env, from, "comm"), p->comm, sizeof p->comm);
   if (is_given(p, GIVEN_name)) read_text(env, property(env, from, "name"), p->name, sizeof p->name);
+  if (is_given(p, GIVEN_exe)) p->exe = read_long_text(env, property(env, from, "exe"));
+  if (is_given(p, GIVEN_cwd)) p->cwd = read_long_text(env, property(env, from, "cwd"));
   if (is_given(p, GIVEN_arguments)) read_bytes(env, property(env, from, "arguments"), &p->arguments, &p->arguments_size);
   return p;
 }

@@ -24,10 +24,11 @@
   X(startSec) X(startUsec) X(uniqueid) X(puniqueid) X(idversion)                \
   X(nice) X(tdev) X(tpgid)                                                      \
   X(listed)  /* whether lists name it, whatever its phase */                    \
+  X(removed) /* its working directory has been: no path leads there */          \
   X(transit) /* in fork's or exec's activation: reading its record waits */
 
 /* Answers that do not follow from the process: `libproc` is for every flavor without one of its own. */
-#define OVERRIDES(X) X(libproc) X(short) X(tbsd) X(uniq) X(record) X(args) X(kill)
+#define OVERRIDES(X) X(libproc) X(short) X(tbsd) X(uniq) X(directory) X(program) X(record) X(args) X(kill)
 
 #define CONFIG_NUMBERS(X)                                                          \
   X(uid) X(euid) X(gid) X(egid)      /* the caller's */                            \
@@ -44,7 +45,7 @@
 #define ENUMERATE_PHASE(name) PHASE_##name,
 typedef enum { PHASES(ENUMERATE_PHASE) } phase;
 #define ENUMERATE_NUMBER(name) NUMBER_##name,
-enum { PROCESS_NUMBERS(ENUMERATE_NUMBER) NUMBER_COUNT, GIVEN_comm = NUMBER_COUNT, GIVEN_name, GIVEN_arguments };
+enum { PROCESS_NUMBERS(ENUMERATE_NUMBER) NUMBER_COUNT, GIVEN_comm = NUMBER_COUNT, GIVEN_name, GIVEN_exe, GIVEN_cwd, GIVEN_arguments };
 #define ENUMERATE_OVERRIDE(name) OVERRIDE_##name,
 enum { OVERRIDES(ENUMERATE_OVERRIDE) OVERRIDE_COUNT };
 #define ENUMERATE_CONFIG(name) CONFIG_##name,
@@ -77,6 +78,7 @@ typedef struct process {
   };
   override overrides[OVERRIDE_COUNT];
   char comm[17], name[33];
+  char *exe, *cwd; /* the paths of its program and of its working directory, NULL for the defaults */
   uint8_t *arguments; /* as KERN_PROCARGS2 gives them */
   size_t arguments_size;
 } process;
@@ -129,6 +131,19 @@ int count_processes(void); /* nprocs: not kernel_task */
 const override *override_of(const process *p, int kind);
 void apply_patches(const override *o, uint8_t *bytes, size_t size);
 
+/* pidinfo.c: what all flavors share */
+typedef struct {
+  int number, size, override;
+  bool for_everyone; /* else the target's effective uid must be the caller's */
+  void (*put)(const process *, uint8_t *);
+} flavor;
+const override *libproc_override(const process *p, const flavor *f);
+/* An errno, or 0: then there is an answer about `p`. The order of the checks is XNU's. */
+int check_flavor(const process *p, const flavor *f, const override *o, uint64_t argument, int size);
+
+/* paths.c */
+void put_directories(const process *p, uint8_t *record);
+
 /* hooks.c */
 void add_hook(hook *h);
 void free_hook(hook *h);
@@ -158,10 +173,12 @@ void say_unknown(const char *what, int64_t number, const char *name);
 bool is_self(const process *p);
 int64_t self_pid(void);
 
-/* list.c, pidinfo.c, sysctl.c, signals.c: libSystem's functions */
+/* list.c, pidinfo.c, paths.c, sysctl.c, signals.c: libSystem's functions */
 int sim_proc_listpids(uint32_t type, uint32_t argument, void *buffer, int size);
 int sim_proc_listallpids(void *buffer, int size);
 int sim_proc_pidinfo(int pid, int flavor, uint64_t argument, void *buffer, int size);
+int sim_proc_pidpath(int pid, void *buffer, uint32_t size);
+int sim_stat(const char *path, uint8_t *status);
 int sim_sysctl(const int *mib, unsigned length, void *old, size_t *old_size, void *new, size_t new_size);
 int sim_sysctlbyname(const char *name, void *old, size_t *old_size, void *new, size_t new_size);
 int sim_kill(int pid, int signal);

@@ -82,16 +82,11 @@ static void put_tbsd_and_unique(const process *p, uint8_t *record) {
   put_unique(p, record + SIZE_proc_bsdinfo);
 }
 
-typedef struct {
-  int number, size, override;
-  bool for_everyone; /* else the target's effective uid must be the caller's */
-  void (*put)(const process *, uint8_t *);
-} flavor;
-
 static const flavor FLAVORS[] = {
     {DARWIN_PROC_PIDT_SHORTBSDINFO, SIZE_proc_bsdshortinfo, OVERRIDE_short, true, put_short},
     {FLAVOR_UNIQUE_ID, SIZE_unique_id, OVERRIDE_uniq, true, put_unique},
     {DARWIN_PROC_PIDTBSDINFO, SIZE_proc_bsdinfo, OVERRIDE_tbsd, false, put_tbsd},
+    {DARWIN_PROC_PIDVNODEPATHINFO, SIZE_proc_vnodepathinfo, OVERRIDE_directory, false, put_directories},
     {FLAVOR_TBSD_AND_UNIQUE, SIZE_proc_bsdinfo + SIZE_unique_id, OVERRIDE_tbsd, false, put_tbsd_and_unique},
 };
 
@@ -102,14 +97,16 @@ static const flavor *find_flavor(int number) {
   return NULL;
 }
 
-static const override *libproc_override(const process *p, const flavor *f) {
+const override *libproc_override(const process *p, const flavor *f) {
   const override *own = override_of(p, f->override);
   return own->mode != NATURAL || own->patch_count > 0 ? own : override_of(p, OVERRIDE_libproc);
 }
 
-/* proc_find(), and with an argument that is not 0 also proc_find_zombref(), which finds all exited ones. */
-static bool is_found(const process *p, uint64_t argument) {
-  return p->phase != PHASE_reserved && (!has_exited(p) || argument != 0);
+/* proc_find(), and with an argument that is not 0 also proc_find_zombref(), which finds all exited ones; but no paths
+   are told of those. */
+static bool is_found(const process *p, const flavor *f, uint64_t argument) {
+  bool of_paths = f->number == DARWIN_PROC_PIDVNODEPATHINFO || f->number == DARWIN_PROC_PIDPATHINFO;
+  return p->phase != PHASE_reserved && (!has_exited(p) || (argument != 0 && !of_paths));
 }
 
 static int refusal(const process *p, const flavor *f) {
@@ -117,13 +114,12 @@ static int refusal(const process *p, const flavor *f) {
   return f->for_everyone || config.euid == 0 || p->uid == config.euid ? 0 : DARWIN_EPERM;
 }
 
-/* An errno, or 0: then `record` is to be filled from `p`. The order of the checks is XNU's. */
-static int check(const process *p, const flavor *f, const override *o, uint64_t argument, int size) {
+int check_flavor(const process *p, const flavor *f, const override *o, uint64_t argument, int size) {
   if (size < f->size) return DARWIN_ENOMEM;
   if (o->mode == FAILING) return o->value;
   if (p == NULL || o->mode == ABSENT) return DARWIN_ESRCH;
   if (o->mode == FORCED) return 0;
-  return is_found(p, argument) ? refusal(p, f) : DARWIN_ESRCH;
+  return is_found(p, f, argument) ? refusal(p, f) : DARWIN_ESRCH;
 }
 
 static int put_record(const process *p, const flavor *f, const override *o, uint8_t *record) {
@@ -146,6 +142,6 @@ int sim_proc_pidinfo(int pid, int number, uint64_t argument, void *buffer, int s
   if (error != 0) return end_call(&c, 0, error);
   const process *p = find_process(pid);
   const override *o = libproc_override(p, f);
-  error = check(p, f, o, argument, size);
+  error = check_flavor(p, f, o, argument, size);
   return end_call(&c, error != 0 ? 0 : put_record(p, f, o, buffer), error);
 }

@@ -42,6 +42,8 @@ int count_processes(void) {
 
 static void free_process(process *p) {
   free(p->arguments);
+  free(p->exe);
+  free(p->cwd);
   free(p);
 }
 
@@ -53,6 +55,8 @@ void free_processes(process *list) {
   }
 }
 
+static char *copy_text(const char *text) { return text == NULL ? NULL : strdup(text); }
+
 process *clone_process(const process *p) {
   process *copy = malloc(sizeof *copy);
   *copy = *p;
@@ -61,6 +65,8 @@ process *clone_process(const process *p) {
     copy->arguments = malloc(p->arguments_size);
     memcpy(copy->arguments, p->arguments, p->arguments_size);
   }
+  copy->exe = copy_text(p->exe);
+  copy->cwd = copy_text(p->cwd);
   return copy;
 }
 
@@ -181,6 +187,11 @@ static void merge_phase(process *p, const process *partial) {
   else if (!flag_given) p->flag &= ~(int64_t)DARWIN_P_WEXIT;
 }
 
+static void replace_text(char **text, const char *by) {
+  free(*text);
+  *text = copy_text(by);
+}
+
 /* All but the pid may change. */
 void merge_process(process *p, const process *partial) {
   process before = *p;
@@ -192,6 +203,8 @@ void merge_process(process *p, const process *partial) {
   }
   if (is_given(partial, GIVEN_comm)) memcpy(p->comm, partial->comm, sizeof p->comm);
   if (is_given(partial, GIVEN_name)) memcpy(p->name, partial->name, sizeof p->name);
+  if (is_given(partial, GIVEN_exe)) replace_text(&p->exe, partial->exe);
+  if (is_given(partial, GIVEN_cwd)) replace_text(&p->cwd, partial->cwd);
   if (is_given(partial, GIVEN_arguments)) {
     free(p->arguments);
     p->arguments_size = partial->arguments_size;

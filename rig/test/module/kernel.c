@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/proc_info.h>
+#include <sys/stat.h>
 #include <sys/sysctl.h>
 #include <unistd.h>
 
@@ -176,6 +177,38 @@ static napi_value read_arguments(napi_env env, napi_callback_info info) {
   return object;
 }
 
+/* paths(pid, size): { ret, errno, root, text } of proc_pidinfo, and { length, pathErrno, path } of proc_pidpath, which
+   is offered so much room; { same } if stat finds the working directory at its path. */
+static napi_value read_paths(napi_env env, napi_callback_info info) {
+  long long arguments[MOST_ARGUMENTS];
+  read_numbers(env, info, arguments);
+  int pid = (int)arguments[0];
+  struct proc_vnodepathinfo directories;
+  char path[2 * PROC_PIDPATHINFO_MAXSIZE] = "";
+  struct stat status;
+  memset(&directories, 0xee, sizeof directories);
+  napi_value object = make_object(env);
+  errno = 0;
+  int ret = proc_pidinfo(pid, PROC_PIDVNODEPATHINFO, 1, &directories, sizeof directories);
+  set_number(env, object, "ret", ret);
+  set_number(env, object, "errno", errno);
+  const struct vnode_info_path *cdir = &directories.pvi_cdir;
+  if (ret == sizeof directories) {
+    set_text(env, object, "cwd", cdir->vip_path);
+    set_text(env, object, "root", directories.pvi_rdir.vip_path);
+    const struct vinfo_stat *v = &cdir->vip_vi.vi_stat;
+    int same = stat(cdir->vip_path, &status) == 0 && S_ISDIR(v->vst_mode) && S_ISDIR(status.st_mode) &&
+               status.st_ino == v->vst_ino && status.st_birthtimespec.tv_sec == v->vst_birthtime &&
+               status.st_birthtimespec.tv_nsec == v->vst_birthtimensec;
+    set_number(env, object, "same", same);
+  }
+  errno = 0;
+  set_number(env, object, "length", proc_pidpath(pid, path, (uint32_t)arguments[1]));
+  set_number(env, object, "pathErrno", errno);
+  set_text(env, object, "path", path);
+  return object;
+}
+
 /* boot(): { errno, sec, usec, session } */
 static napi_value read_boot(napi_env env, napi_callback_info info) {
   (void)info;
@@ -236,6 +269,7 @@ void export_kernel(napi_env env, napi_value exports) {
   add_function(env, exports, "pidinfo", pidinfo);
   add_function(env, exports, "record", read_record);
   add_function(env, exports, "arguments", read_arguments);
+  add_function(env, exports, "paths", read_paths);
   add_function(env, exports, "boot", read_boot);
   add_function(env, exports, "kill", send_signal);
   add_function(env, exports, "groupOf", group_of);

@@ -36,6 +36,18 @@ export interface Answer {
   readonly idversion: number;
 }
 
+/** The texts of a working directory are there if the call gave the whole record. */
+export interface Paths {
+  readonly ret: number;
+  readonly errno: number;
+  readonly cwd?: string;
+  readonly root?: string;
+  readonly same?: number;
+  readonly length: number;
+  readonly pathErrno: number;
+  readonly path: string;
+}
+
 type Numbers = Record<string, number | string>;
 
 export interface Module {
@@ -46,6 +58,7 @@ export interface Module {
   pidinfo(pid: number, flavor: number, argument: number, size: number): Answer;
   record(pid: number, size: number): Answer;
   arguments(pid: number, size: number): { errno: number; bytes: Buffer };
+  paths(pid: number, size: number): Paths;
   boot(): { errno: number; sec: number; usec: number; session: string };
   kill(pid: number, signal: number): number;
   groupOf(pid: number): number;

@@ -13,6 +13,9 @@ pub enum Flavor {
     /// `PROC_PIDUNIQIDENTIFIERINFO`: for every user. Not in the public SDK; the kernel's own source
     /// asserts its size.
     UniqueId,
+    /// `PROC_PIDVNODEPATHINFO`: the working and the root directory; refused for another effective user's
+    /// process, and never of one whose exit has begun.
+    Directories,
 }
 
 impl Flavor {
@@ -23,6 +26,7 @@ impl Flavor {
             Self::Bsd => 3,
             Self::Short => 13,
             Self::UniqueId => 17,
+            Self::Directories => 9,
         }
     }
 
@@ -33,17 +37,20 @@ impl Flavor {
             Self::Bsd => 136,
             Self::Short => 64,
             Self::UniqueId => 56,
+            Self::Directories => 2_352,
         }
     }
 }
 
-/// Room for every flavor's answer.
+/// Room for the answer of each flavor that tells which process it is.
 pub const LONGEST_ANSWER: usize = Flavor::Bsd.size();
 
 /// `PROC_FLAG_TRACED`: the parent that is told is the debugger.
 const TRACED: u32 = 2;
 /// `PROC_FLAG_INEXIT`: exit has begun.
 const IN_EXIT: u32 = 4;
+/// `PROC_FLAG_ROSETTA`, since macOS 12: it runs a program of the other architecture.
+const TRANSLATED: u32 = 0x0200_0000;
 
 /// `struct proc_bsdshortinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +67,8 @@ pub struct Short {
     pub traced: bool,
     /// Exit has begun.
     pub exiting: bool,
+    /// Rosetta translates its program.
+    pub translated: bool,
     /// The effective user.
     pub uid: u32,
 }
@@ -78,6 +87,7 @@ pub fn parse_short(answer: &[u8], pid: u32) -> Option<Short> {
         name: name_of(answer.get(16..32)?),
         traced: flags & TRACED != 0,
         exiting: flags & IN_EXIT != 0,
+        translated: flags & TRANSLATED != 0,
         uid: u32_at(answer, 36)?,
     })
 }
@@ -135,6 +145,37 @@ pub struct Program {
 #[must_use]
 pub fn parse_program(answer: &[u8]) -> Option<Program> {
     Some(Program { unique_id: parse_unique_id(answer)?, version: u32_at(answer, 32)? })
+}
+
+/// Which file it is: no two have the same number and birth, on whichever volumes they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct File {
+    /// `st_ino`.
+    pub number: u64,
+    /// `st_birthtimespec`.
+    pub birth: (i64, i64),
+}
+
+/// A working directory, and the path that the kernel has for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directory {
+    /// Which directory it is.
+    pub file: File,
+    /// The path. Where the kernel cannot build all of it, it gives the end, or nothing, and does not say so.
+    pub path: Vec<u8>,
+}
+
+/// `pvi_cdir` of `struct proc_vnodepathinfo`; `None` for an answer of another form.
+#[must_use]
+pub fn parse_directory(answer: &[u8]) -> Option<Directory> {
+    if answer.len() != Flavor::Directories.size() {
+        return None;
+    }
+    let number = |offset| u64_at(answer, offset);
+    let birth = (number(72)?.cast_signed(), number(80)?.cast_signed());
+    let path = answer.get(152..1_176)?;
+    let end = path.iter().position(|&byte| byte == 0)?;
+    Some(Directory { file: File { number: number(8)?, birth }, path: path.get(..end)?.to_vec() })
 }
 
 /// A birth in microseconds since the Unix epoch. No visible process but kernel_task is born at zero,

@@ -15,7 +15,7 @@ use crate::command::{Described, DescribingHost, Keys};
 use crate::error::{Errno, Error};
 use crate::facts::{Identity, Owner, Snapshot};
 use crate::helpers::Gate;
-use info::Flavor;
+use info::{File, Flavor};
 use process::{Process, Reader, Reading, Want};
 use record::{RecordAnswer, Records};
 
@@ -50,6 +50,12 @@ pub trait Kernel: Clone + Send + 'static {
     /// for a process that exits, for another user's, and for more room than [`command::ROOM`]. Can wait
     /// for the target's memory.
     fn arguments(&self, pid: u32, buffer: &mut [u8]) -> Result<usize, Errno>;
+
+    /// `proc_pidpath`: the length of the path at which the kernel finds the file of its program now. ESRCH
+    /// for a process whose exit has begun, ENOENT where the file has no path any more.
+    fn program_path(&self, pid: u32, buffer: &mut [u8]) -> Result<usize, Errno>;
+    /// stat(2).
+    fn file_at(&self, path: &[u8]) -> Result<File, Errno>;
 }
 
 /// One call's view of Darwin.

@@ -383,6 +383,12 @@ impl<K: Kernel> Reader<'_, K> {
         self.ask(pid, Flavor::Short, among, |answer| info::parse_short(answer, pid))
     }
 
+    /// Whether the kernel says that Rosetta translates its program.
+    pub(super) fn is_translated(&self, pid: u32) -> Result<bool, Error> {
+        let short = self.short(pid, Among::TheLive)?;
+        Ok(matches!(short, Answer::Here(short) if short.translated))
+    }
+
     fn unique_id(&self, pid: u32) -> Result<UniqueId, Error> {
         /// The kernel does not know the flavor, or has a longer answer: layout drift of a structure
         /// that is not in the public SDK.

@@ -1,12 +1,12 @@
 //! The Darwin system calls behind [`Kernel`]. Mechanism only: no policy, no layouts but the shim's.
 
-use crate::darwin::info::{Flavor, micros_since_epoch, name_of};
+use crate::darwin::info::{File, Flavor, micros_since_epoch, name_of};
 use crate::darwin::record::{MOST_HELPERS, Record, RecordAnswer};
 use crate::darwin::{Darwin, Kernel};
 use crate::error::{Errno, Error};
 use crate::facts::Origin;
 use crate::helpers::Gate;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::mem::{MaybeUninit, size_of};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
@@ -146,6 +146,26 @@ impl Kernel for Xnu {
         // the call; nothing is set.
         let result = unsafe { libc::sysctl(name, 3, into, &raw mut length, ptr::null_mut(), 0) };
         if result == 0 { Ok(length) } else { Err(last_errno()) }
+    }
+
+    fn program_path(&self, pid: u32, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let pid = c_int::try_from(pid).map_err(|_| Errno::ESRCH)?;
+        let size = u32::try_from(buffer.len()).map_err(|_| Errno::ENOMEM)?;
+        clear_errno();
+        // SAFETY: the kernel writes at most size bytes into buffer, which outlives the call.
+        positive(unsafe { libc::proc_pidpath(pid, buffer.as_mut_ptr().cast(), size) })
+    }
+
+    fn file_at(&self, path: &[u8]) -> Result<File, Errno> {
+        let path = CString::new(path).map_err(|_| Errno::ENOENT)?;
+        let mut status = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: stat(2) reads a path that ends in NUL and fills the struct, which outlives the call.
+        if unsafe { libc::stat(path.as_ptr(), status.as_mut_ptr()) } != 0 {
+            return Err(last_errno());
+        }
+        // SAFETY: stat(2) succeeded, so it filled the struct.
+        let status = unsafe { status.assume_init() };
+        Ok(File { number: status.st_ino, birth: (status.st_birthtime, status.st_birthtime_nsec) })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use proc_safe_core::darwin::Kernel;
 use proc_safe_core::darwin::command::ROOM;
-use proc_safe_core::darwin::info::Flavor;
+use proc_safe_core::darwin::info::{Directory, File, Flavor};
 use proc_safe_core::darwin::record::{Record, RecordAnswer};
 use proc_safe_core::error::Errno;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -94,7 +94,7 @@ impl Process {
         0x4010 | exiting | if self.is_traced() { 2 } else { 0 }
     }
 
-    fn short(&self) -> Vec<u8> {
+    fn short(&self, translated: bool) -> Vec<u8> {
         let mut bytes = vec![0; 64];
         let mut put =
             |at: usize, value: u32| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -102,7 +102,7 @@ impl Process {
         put(4, self.told_parent());
         put(8, self.group());
         put(12, self.status());
-        put(32, self.flags());
+        put(32, self.flags() | if translated { 0x200_0000 } else { 0 });
         put(36, self.uid());
         put(44, 99_999); // the real user is nobody's fact here
         bytes[16..16 + self.name().len()].copy_from_slice(self.name().as_bytes());
@@ -141,6 +141,27 @@ impl Process {
         bytes
     }
 
+    /// What the kernel finds the program at; exec was given another path.
+    pub fn program_path(&self) -> Vec<u8> {
+        format!("/bin/{}", self.who()).into_bytes()
+    }
+
+    pub fn directory(&self) -> Directory {
+        let path = format!("/srv/{}", self.who()).into_bytes();
+        Directory { file: file_at(&path), path }
+    }
+
+    fn directories(&self) -> Vec<u8> {
+        let Directory { file, path } = self.directory();
+        let mut bytes = vec![0; 2_352];
+        bytes[8..16].copy_from_slice(&file.number.to_le_bytes());
+        bytes[72..80].copy_from_slice(&file.birth.0.to_le_bytes());
+        bytes[80..88].copy_from_slice(&file.birth.1.to_le_bytes());
+        bytes[152..152 + path.len()].copy_from_slice(&path);
+        bytes[1_176 + 152] = b'/'; // the root directory is nobody's fact here
+        bytes
+    }
+
     pub fn record(&self) -> Record {
         Record {
             parent_pid: self.told_parent(),
@@ -155,6 +176,12 @@ impl Process {
     }
 }
 
+/// Each path leads to a file of its own.
+fn file_at(path: &[u8]) -> File {
+    let number = path.iter().fold(7, |sum: u64, &byte| sum.wrapping_mul(31) + u64::from(byte));
+    File { number, birth: (1_600_000_000, number.cast_signed() % 1_000) }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     Estimate,
@@ -163,6 +190,9 @@ pub enum Call {
     Info(u32, Flavor, bool),
     Record(u32),
     Arguments(u32),
+    ProgramPath(u32),
+    /// stat(2), of any path.
+    File,
 }
 
 pub const fn short(pid: u32) -> Call {
@@ -181,6 +211,10 @@ pub enum Instead {
     Fail(Errno),
     /// An answer of this length only.
     Cut(usize),
+    /// A path instead of another; of a directory, the directory is the same.
+    Path(&'static str),
+    /// These arguments.
+    Arguments(&'static [u8]),
     /// A record of another form, or none.
     Record(RecordAnswer),
     /// As many pids, whatever the kernel has.
@@ -201,6 +235,8 @@ pub struct World {
     pub kernel_room: Option<usize>,
     /// The caller is root.
     pub as_root: bool,
+    /// Rosetta translates their programs.
+    pub translated: HashSet<u32>,
     /// Missing from the list.
     pub unlisted: Option<u32>,
     pub log: Vec<Call>,
@@ -398,19 +434,25 @@ impl Kernel for Model {
             return Err(errno);
         }
         let process = world.visible(pid, exiting_too).ok_or(Errno::ESRCH)?;
-        if flavor == Flavor::Bsd && process.uid() != OWN_UID && !world.as_root {
+        let own_only = matches!(flavor, Flavor::Bsd | Flavor::Directories);
+        if own_only && process.uid() != OWN_UID && !world.as_root {
             return Err(Errno::EPERM);
         }
-        let bytes = match flavor {
+        let mut bytes = match flavor {
             Flavor::Bsd => process.bsd(),
-            Flavor::Short => process.short(),
+            Flavor::Short => process.short(world.translated.contains(&pid)),
             Flavor::UniqueId => process.unique_id(),
+            Flavor::Directories => process.directories(),
         };
-        let bytes = match instead {
-            Some(Instead::Cut(length)) => &bytes[..length],
-            _ => &bytes,
-        };
-        buffer[..bytes.len()].copy_from_slice(bytes);
+        match instead {
+            Some(Instead::Cut(length)) => bytes.truncate(length),
+            Some(Instead::Path(path)) => {
+                bytes[152..1_176].fill(0);
+                bytes[152..152 + path.len()].copy_from_slice(path.as_bytes());
+            }
+            _ => {}
+        }
+        buffer[..bytes.len()].copy_from_slice(&bytes);
         Ok(bytes.len())
     }
 
@@ -440,6 +482,10 @@ impl Kernel for Model {
         match instead {
             Some(Instead::Fail(errno)) => return Err(errno),
             Some(Instead::Cut(length)) if length >= buffer.len() => return Ok(buffer.len()),
+            Some(Instead::Arguments(bytes)) => {
+                buffer[..bytes.len()].copy_from_slice(bytes);
+                return Ok(bytes.len());
+            }
             _ => {}
         }
         let process = world.visible(pid, false).filter(|process| process.phase > Phase::Embryo);
@@ -450,5 +496,23 @@ impl Kernel for Model {
         }
         buffer[..bytes.len()].copy_from_slice(&bytes);
         Ok(bytes.len())
+    }
+    fn program_path(&self, pid: u32, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let (world, instead) = self.enter(Call::ProgramPath(pid));
+        assert_eq!(buffer.len(), 4_096, "libproc refuses more room and less than 1,024 bytes");
+        let path = match instead {
+            Some(Instead::Fail(errno)) => return Err(errno),
+            Some(Instead::Path(path)) => path.as_bytes().to_vec(),
+            _ => world.visible(pid, false).ok_or(Errno::ESRCH)?.program_path(),
+        };
+        buffer[..path.len()].copy_from_slice(&path);
+        Ok(path.len())
+    }
+
+    fn file_at(&self, path: &[u8]) -> Result<File, Errno> {
+        match self.enter(Call::File) {
+            (_, Some(Instead::Fail(errno))) => Err(errno),
+            _ => Ok(file_at(path)),
+        }
     }
 }
