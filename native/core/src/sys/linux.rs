@@ -180,8 +180,10 @@ impl Kernel for Procfs {
         OsString::from_vec(target).into_string().map_err(|_| Errno(libc::EILSEQ))
     }
 
-    fn count_processes(&self) -> u64 {
-        fstat(self.directory.as_raw_fd()).map_or(0, |stat| stat.st_nlink)
+    fn count_processes(&self) -> usize {
+        // The number's width differs between machines.
+        let links = fstat(self.directory.as_raw_fd()).map(|stat| usize::try_from(stat.st_nlink));
+        links.map_or(0, |count| count.unwrap_or(usize::MAX))
     }
 
     fn open_listing(&self) -> Result<OwnedFd, Errno> {
