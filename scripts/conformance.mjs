@@ -85,9 +85,8 @@ const CHECKS = {
   },
   "a Worker sees the same": async () => {
     const worker = new Worker(new URL(import.meta.url), { workerData: [folder, target] });
-    const [[status, pids, identity]] = await once(worker, "message");
-    assert.equal(await once(worker, "exit").then(([code]) => code), 0);
-    assert.deepEqual([status.state, status.target], ["ready", target]);
+    const [[[status, pids, identity]], [code]] = await Promise.all([once(worker, "message"), once(worker, "exit")]);
+    assert.deepEqual([code, status.state, status.target], [0, "ready", target]);
     assert.ok(pids.includes(process.pid));
     assert.equal(proc.compareIdentities(identity, proc.readProcessIdentity(process.pid)), "same");
   },

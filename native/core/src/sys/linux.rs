@@ -434,7 +434,8 @@ fn file_system_magic(fd: RawFd) -> Result<u64, Errno> {
     check(unsafe { libc::fstatfs(fd, stat.as_mut_ptr()) })?;
     // SAFETY: fstatfs(2) succeeded, so it filled the struct.
     let stat = unsafe { stat.assume_init() };
-    u64::try_from(stat.f_type).map_err(|_| Errno(libc::EBADMSG))
+    // The field has a sign in one C library and none in another.
+    u64::try_from(i128::from(stat.f_type)).map_err(|_| Errno(libc::EBADMSG))
 }
 
 fn file_id(fd: RawFd) -> Result<FileId, Errno> {
