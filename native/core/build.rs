@@ -13,6 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .files(["kernel_record.c", "layouts.c"].map(|file| shim.join(file)))
             .warnings_into_errors(true)
             .extra_warnings(true)
+            .flag("-fvisibility=hidden") // else the addon exports it
             .compile("proc_safe_shim");
     }
     Ok(())

@@ -31,6 +31,9 @@ const NEEDS = {
   rig: () => (existsSync(RIG) ? undefined : "needs rig/build/rig.node: node rig/build.mjs"),
   lld: () => (existsSync(MODULES["lld-chained"]) ? undefined : "needs ld64.lld (lld-22)"),
   "darwin-x64": () => freshBinary("darwin-x64"),
+  "linux-arm64-gnu": () => freshBinary("linux-arm64-gnu"),
+  "linux-arm64-musl": () => freshBinary("linux-arm64-musl"),
+  "win32-x64": () => freshBinary("win32-x64"),
   fuse: () => (opens("/dev/fuse") ? undefined : "needs /dev/fuse: a file system that does not answer holds a process"),
   "time namespaces": () => unshareKnows("--time"),
 } satisfies Record<string, Check>;
@@ -39,7 +42,7 @@ export type Need = keyof typeof NEEDS;
 
 const OF_THE_MACHINE: readonly Need[] = ["kernel threads", "pid_max of a namespace", "pidfs inodes", "landlock", "fuse", "x86_64"];
 /** LLVM's linker is in no list of what must be installed: not every distribution has it. */
-const OF_OTHER_SYSTEMS: readonly Need[] = ["zig", "rig", "darwin-x64"];
+const OF_OTHER_SYSTEMS: readonly Need[] = ["zig", "rig", "darwin-x64", "linux-arm64-gnu", "linux-arm64-musl", "win32-x64"];
 const NEVER_REQUIRED: readonly Need[] = [...OF_THE_MACHINE, "linux", "darwin", "lld"];
 const SUPPORTED: readonly string[] = ["linux", "darwin", "win32"];
 

@@ -15,9 +15,9 @@ const BATCH: usize = 1024;
 /// needs none.
 const ROWS_ALONE: usize = 80;
 /// Processes on the host below which a thread costs more than it saves (docs/performance.md).
-const WORTH_HELP: u64 = 500;
+const WORTH_HELP: usize = 500;
 /// Rows to make room for at once; a host can have more processes than the caller may see.
-const MOST_EXPECTED: u64 = 1024;
+const MOST_EXPECTED: usize = 1024;
 /// More gain nothing: what they wait for is in the kernel.
 const MOST_THREADS: usize = 4;
 /// A helper's frames are small; its reads need 2 KiB of buffer.
@@ -49,7 +49,7 @@ fn read_helped<K: Kernel>(
     let listing = kernel.open_listing().map_err(|errno| failed("openat", errno, None))?;
     let batches = Batches { listing: Mutex::new(listing), stopped: AtomicBool::new(false) };
     let expected = kernel.count_processes();
-    let mut rows = Vec::with_capacity(usize::try_from(expected.min(MOST_EXPECTED)).unwrap_or(0));
+    let mut rows = Vec::with_capacity(expected.min(MOST_EXPECTED));
     let mut pids = Vec::new();
     let worth_help = most_threads > 1 && expected >= WORTH_HELP;
     while !worth_help || rows.len() < ROWS_ALONE {

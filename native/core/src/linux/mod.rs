@@ -61,7 +61,7 @@ pub trait Kernel: Sync + Sized {
 
     /// The number of links of /proc, which counts the host's processes, also those of other pid
     /// namespaces; 0 where it cannot be read.
-    fn count_processes(&self) -> u64;
+    fn count_processes(&self) -> usize;
     /// Opens /proc itself for listing.
     fn open_listing(&self) -> Result<Self::Listing, Errno>;
     /// getdents64(2); 0 at the end.

@@ -180,8 +180,10 @@ impl Kernel for Procfs {
         OsString::from_vec(target).into_string().map_err(|_| Errno(libc::EILSEQ))
     }
 
-    fn count_processes(&self) -> u64 {
-        fstat(self.directory.as_raw_fd()).map_or(0, |stat| stat.st_nlink)
+    fn count_processes(&self) -> usize {
+        // The number's width differs between machines.
+        let links = fstat(self.directory.as_raw_fd()).map(|stat| usize::try_from(stat.st_nlink));
+        links.map_or(0, |count| count.unwrap_or(usize::MAX))
     }
 
     fn open_listing(&self) -> Result<OwnedFd, Errno> {
@@ -432,7 +434,8 @@ fn file_system_magic(fd: RawFd) -> Result<u64, Errno> {
     check(unsafe { libc::fstatfs(fd, stat.as_mut_ptr()) })?;
     // SAFETY: fstatfs(2) succeeded, so it filled the struct.
     let stat = unsafe { stat.assume_init() };
-    u64::try_from(stat.f_type).map_err(|_| Errno(libc::EBADMSG))
+    // The field has a sign in one C library and none in another.
+    u64::try_from(i128::from(stat.f_type)).map_err(|_| Errno(libc::EBADMSG))
 }
 
 fn file_id(fd: RawFd) -> Result<FileId, Errno> {

@@ -152,7 +152,7 @@ pub struct World {
     pub magic: u64,
     pub capabilities: u64,
     pub processors: usize,
-    pub host_processes: u64,
+    pub host_processes: usize,
     pub log: Vec<Call>,
     births: u32,
 }
@@ -429,7 +429,7 @@ impl Kernel for Model<'_> {
         self.world().links.get(path).cloned().ok_or(Errno::ENOENT)
     }
 
-    fn count_processes(&self) -> u64 {
+    fn count_processes(&self) -> usize {
         self.world().host_processes
     }
 

@@ -1,0 +1,3 @@
+// The types of artifact.mjs.
+
+export declare function complaintsAbout(name: string, bytes: Buffer): string[];
