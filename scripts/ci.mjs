@@ -23,6 +23,7 @@ for (const model of ["linux_model", "darwin_model", "windows_model"]) {
 }
 step("one child from running to gone", ["node", "scripts/linux-census-proof.mjs"]);
 counted("Windows processes under wine", ["node", "scripts/windows.mjs", "--install-tools"]);
+counted("the package, installed", ["node", "scripts/package-smoke.mjs"]);
 vitest("200,000 rows beside recyclers and executions", ["node"], ["test/recycle.test.ts", "test/inspect.test.ts"], { PROC_SAFE_ROWS: "200000" });
 for (const version of [24, 26]) vitest(`Node ${version}`, ["npx", "-y", "-p", `node@${version}`, "node"], []);
 // Our group and session are led from outside then, so they are no facts in there.
