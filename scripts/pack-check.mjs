@@ -1,6 +1,6 @@
 // Looks at the package as it would be published: `node scripts/pack-check.mjs [--all-targets]`. Exactly the files
 // that a user needs, its size, its licences, and what bundlers and TypeScript make of its exports. A development
-// build has the binaries that were built; `--all-targets` wants those of all.
+// build has the binaries that were built; `--all-targets` wants those of all, and builds none.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const words = process.argv.slice(2);
 if (words.some((word) => word !== "--all-targets")) fail("usage: node scripts/pack-check.mjs [--all-targets]");
 
 buildTypeScript();
-await buildNative();
+if (words.length === 0) await buildNative();
 const { TARGETS } = await import("../dist/target.js");
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 const scratch = mkdtempSync(join(tmpdir(), "proc-safe-pack-"));

@@ -13,10 +13,11 @@ import { nativeTest } from "./support/needs.ts";
 import { runScript, scriptValue, stagedPackage } from "./support/node.ts";
 import { ROOT } from "./support/paths.ts";
 
+const { version: VERSION } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
 const STATUS = "report([nativeStatus(), isSupported(), attempt(() => listProcesses().length > 0)])";
 
 test("auto: loaded on first use", () => {
-  expect(nativeStatus()).toMatchObject({ state: "ready", version: "0.1.0" });
+  expect(nativeStatus()).toMatchObject({ state: "ready", version: VERSION });
   expect(Object.isFrozen(nativeStatus())).toBe(true);
   for (const mode of ["auto", "require"]) {
     const [status, supported, census] = scriptValue<[object, boolean, object]>(STATUS, {
@@ -112,7 +113,7 @@ for (const [what, reason, change] of [
 }
 
 for (const [what, ours, theirs] of [
-  ["release", 'VERSION = "0.1.0"', 'VERSION = "0.1.1"'],
+  ["release", `VERSION = "${VERSION}"`, `VERSION = "${VERSION}1"`],
   ["contract", "CONTRACT = 2", "CONTRACT = 3"],
 ] as const) {
   test(`a binary of another ${what} is refused`, () => {
