@@ -16,7 +16,8 @@ import { CACHE } from "./targets.mjs";
 
 const SOURCES = join(ROOT, "test/package");
 const PROOF = join(ROOT, "target/package-smoke.json");
-const NODES = { 22: "22.23.3", 24: "24.21.0", 26: "26.10.0" };
+/** The first that the package is for, and the newest of each line. */
+const NODES = { "20.19": "20.19.0", 22: "22.23.3", 24: "24.21.0", 26: "26.10.0" };
 const TOOLS = {
   bun: "1.4.5",
   deno: "2.9.6",
@@ -43,7 +44,7 @@ const { PROC_SAFE_NATIVE: _, NODE_OPTIONS: __, ...env } = process.env;
 const tarball = words.length > 0 ? resolve(words[0]) : await pack();
 const tools = installTools();
 const nodes = Object.fromEntries(Object.keys(NODES).map((major) => [major, join(tools, `node_modules/node${major}/bin/node`)]));
-nodes[process.versions.node.split(".")[0]] = process.execPath;
+nodes[process.versions.node] = process.execPath;
 const checks = [];
 
 for (const manager of ["npm", "pnpm"]) {

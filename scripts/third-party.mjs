@@ -8,8 +8,8 @@ import { fail, ROOT, run } from "./run.mjs";
 
 export const THIRD_PARTY = join(ROOT, "THIRD-PARTY-LICENSES");
 
-const INTRODUCTION = `The binaries under prebuilds/ are compiled from proc-safe, which has the licence in LICENSE, and from the
-following. Where there was a choice of licences, MIT was chosen.
+const INTRODUCTION = `The binaries under prebuilds/ are compiled from proc-safe, which has the licence in LICENSE, and from what
+they use of the following. Where there was a choice of licences, MIT was chosen.
 
 They hold no other C library; what a linker adds of a compiler's own run time comes under the exceptions that
 GCC's and LLVM's licences make for that.`;

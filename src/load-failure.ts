@@ -24,21 +24,35 @@ export function refuseCut(path: string): void {
 /** Explains why the file at `path`, which is to be the one for `target`, could not be loaded. */
 export function explainLoadFailure(path: string, target: string, cause: unknown): LoadFailure {
   const { code, message } = cause as { readonly code?: string; readonly message?: string };
-  if (code === "ERR_DLOPEN_DISABLED" || code === "ERR_ACCESS_DENIED") {
+  if (code === "ERR_DLOPEN_DISABLED") {
     return failure("addons-disabled", "Node was started with --no-addons, or with --permission and without --allow-addons");
   }
   let made: string | undefined;
   try {
     made = lookAt(path, madeFor);
   } catch (error) {
-    // A folder can be opened, and not read.
-    if ((error as { readonly code?: string }).code !== "EISDIR") return explainMissing(path, target);
+    return explainUnread(path, target, (error as { readonly code?: string }).code);
   }
-  if (made === undefined) return failure("binary-corrupt", "the file is no binary, or was cut: install the package again");
+  if (made === undefined) return CORRUPT;
   if (!`${target}-`.startsWith(`${made}-`)) {
     return failure("wrong-architecture", `the file is for ${made}: install the package again, on the system that uses it`);
   }
   return explainRefusal(message ?? "");
+}
+
+/** What no name leads to, or what may not be read. The last is Node's own, under --permission. */
+const OUT_OF_REACH = ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "ERR_ACCESS_DENIED"];
+
+function explainUnread(path: string, target: string, code: string | undefined): LoadFailure {
+  if (code === "EISDIR") return CORRUPT;
+  if (!OUT_OF_REACH.includes(code ?? "")) return failure("binary-unusable", "the file cannot be read now");
+  if (basename(path, ".node") === target && !TARGETS.includes(target)) {
+    const built = `there is no binary for ${target}, only for ${TARGETS.join(", ")}`;
+    const unknown = /^linux-[^-]+$/.test(target) ? ": the program names the dynamic linker of neither glibc nor musl" : "";
+    return failure("unsupported-target", `${built}${unknown}: build it from source`);
+  }
+  const bundled = "a bundler must copy it and name its place with setNativeBinding()";
+  return failure("binary-missing", `${path} is not there or may not be read: install the package again; ${bundled}`);
 }
 
 /** What the dynamic linkers of the systems say. */
@@ -49,6 +63,8 @@ function explainRefusal(message: string): LoadFailure {
   }
   return failure("binary-unusable", "the system refuses to load the file");
 }
+
+const CORRUPT = failure("binary-corrupt", "the file is no binary, or was cut: install the package again");
 
 /** The binding of another release than the rest of the package. */
 export const VERSION_MISMATCH = failure(
@@ -61,16 +77,6 @@ export const NO_PLACE = failure("binary-missing", "a bundle must name the place 
 
 function failure(reason: ProcSafeErrorReason, advice: string): LoadFailure {
   return { reason, advice };
-}
-
-function explainMissing(path: string, target: string): LoadFailure {
-  if (basename(path, ".node") === target && !TARGETS.includes(target)) {
-    const built = `there is no binary for ${target}, only for ${TARGETS.join(", ")}`;
-    const unknown = /^linux-[^-]+$/.test(target) ? ": the program names the dynamic linker of neither glibc nor musl" : "";
-    return failure("unsupported-target", `${built}${unknown}: build it from source`);
-  }
-  const bundled = "a bundler must copy it and name its place with setNativeBinding()";
-  return failure("binary-missing", `${path} cannot be read: install the package again; ${bundled}`);
 }
 
 /**

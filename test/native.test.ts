@@ -291,6 +291,25 @@ test("a file is whole to the end of what is loaded and of its tables", () => {
   expect(end(sections)).toBe(5_000 + 3 * 64);
 });
 
+test("a file that --permission does not let be read is out of reach", () => {
+  const nodeWords = [PERMISSION, "--allow-addons", `--allow-fs-read=${stagedPackage()}`, "--no-warnings"];
+  const script = `procSafe.setNativeBinding(${JSON.stringify(join(ROOT, NATIVE))}); report(nativeStatus().error);`;
+  expect(scriptValue(script, { nodeWords })).toMatchObject({ reason: "binary-missing" });
+});
+
+nativeTest("a failure of the moment is said to be one, and is over with it", ["linux"], () => {
+  const script = `
+    import { closeSync, openSync } from "node:fs";
+    const files = [];
+    try { for (;;) files.push(openSync("/dev/null")); } catch (error) { if (error.code !== "EMFILE") throw error; }
+    const first = nativeStatus();
+    for (const file of files) closeSync(file);
+    report([first.state, first.target, first.error.reason, nativeStatus().state]);
+  `;
+  const launcher = ["sh", "-c", 'ulimit -n 100; exec "$@"', "sh"];
+  expect(scriptValue(script, { launcher })).toEqual(["unavailable", nativeStatus().target, "binary-unusable", "ready"]);
+});
+
 nativeTest("a file system without exec", ["linux", "root"], () => {
   const place = mkdtempSync(join(stagedPackage(), "mount-"));
   const file = join(place, "x.node");
