@@ -198,6 +198,30 @@ nativeTest("what the dynamic linker refuses, and what is no binding of ours", ["
   }
 });
 
+test("binaries of other systems name their processors", () => {
+  const file = join(stagedPackage(), "other.node");
+  const explain = (target: string, bytes: Buffer): string => {
+    writeFileSync(file, bytes);
+    return explainLoadFailure(file, target, new Error("refused")).reason;
+  };
+  const windows = (machine: number): Buffer => {
+    const image = Buffer.alloc(256);
+    image.write("MZ");
+    image.writeUInt32LE(128, 60); // e_lfanew
+    image.write("PE\0\0", 128);
+    image.writeUInt16LE(machine, 132);
+    return image;
+  };
+  expect(explain("win32-x64", windows(0x8664))).toBe("binary-unusable"); // nothing is wrong with it but the cause
+  expect(explain("win32-x64", windows(0xaa64))).toBe("wrong-architecture");
+  expect(explain("win32-x64", windows(0x8664).subarray(0, 133))).toBe("binary-corrupt");
+  const macho = Buffer.alloc(256);
+  macho.writeUInt32LE(0xfeedfacf, 0);
+  macho.writeUInt32LE(0x0100000c, 4);
+  expect(explain("darwin-arm64", macho)).toBe("binary-unusable");
+  expect(explain("darwin-x64", macho)).toBe("wrong-architecture");
+});
+
 test("what other loaders say of the C library", () => {
   const explain = (message: string): string =>
     explainLoadFailure(join(ROOT, NATIVE), nativeStatus().target, { code: "ERR_DLOPEN_FAILED", message }).reason;
