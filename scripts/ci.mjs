@@ -15,6 +15,7 @@ const total = { passed: 0, failed: 0, skipped: 0 };
 step("./dev list", ["./dev", "list"]);
 step("the binaries of all targets", ["node", "scripts/cross.mjs", "--install-tools"]);
 counted("each of them, executed", ["node", "scripts/execute.mjs", "--install-tools"]);
+step("the package with all of them", ["node", "scripts/pack-check.mjs", "--all-targets"]);
 step("lints of what only other targets compile", ["node", "scripts/cross.mjs", "--lint", "linux-arm64-musl", "darwin-x64", "win32-x64"]);
 step("./dev test", ["./dev", "test"]);
 step("./dev check", ["./dev", "check"]);
@@ -24,6 +25,7 @@ for (const model of ["linux_model", "darwin_model", "windows_model", "windows_co
 }
 step("one child from running to gone", ["node", "scripts/linux-census-proof.mjs"]);
 counted("Windows processes under wine", ["node", "scripts/windows.mjs", "--install-tools"]);
+counted("the package, installed", ["node", "scripts/package-smoke.mjs"]);
 vitest("200,000 rows beside recyclers and executions", ["node"], ["test/recycle.test.ts", "test/inspect.test.ts"], { PROC_SAFE_ROWS: "200000" });
 for (const version of [24, 26]) vitest(`Node ${version}`, ["npx", "-y", "-p", `node@${version}`, "node"], []);
 // Our group and session are led from outside then, so they are no facts in there.

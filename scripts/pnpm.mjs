@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { run } from "./run.mjs";
 
 /** Not in package.json: this pnpm would want a lock entry for itself that no registry has. */
-const PNPM = "12.21.0";
+export const PNPM = "12.21.0";
 
 /** Installs what the lock file says. Everything it prints goes to standard error. */
 export function installWith(words) {

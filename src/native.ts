@@ -1,14 +1,13 @@
 // Loads the native binding, once a realm, and nothing else does. There is no weaker fallback:
 // without the binding, calls throw.
 
-import { createRequire } from "node:module";
-import { isAbsolute } from "node:path";
+import { dirname, isAbsolute, join, toNamespacedPath } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getSystemErrorName } from "node:util";
 import { ProcSafeError } from "./errors.js";
 import type { ProcSafeErrorCode, ProcSafeErrorReason } from "./errors.js";
 import { escapeControls } from "./escape.js";
-import { explainLoadFailure, VERSION_MISMATCH } from "./load-failure.js";
+import { explainLoadFailure, NO_PLACE, refuseCut, VERSION_MISMATCH } from "./load-failure.js";
 import type { LoadFailure } from "./load-failure.js";
 import { currentTarget } from "./target.js";
 
@@ -46,6 +45,8 @@ interface Binding {
   readOrigin(): string | Failure;
 }
 
+/** Of the package. A bundle has no package.json of ours to read it from. */
+const VERSION = "0.1.0";
 const CONTRACT = 3;
 const MODES = ["auto", "require", "off"] as const;
 
@@ -153,28 +154,28 @@ function loadBinding(): Loaded {
     const text = "PROC_SAFE_NATIVE is off: the native binding is not loaded";
     throw new ProcSafeError("helper-unavailable", text, { details: { reason: "switched-off" } });
   }
-  const target = safeTarget();
+  const target = currentTarget();
   const path = bindingPath(target);
-  let found: Binding;
-  let description: ReturnType<Binding["describeBinding"]>;
+  if (path === undefined) throw unusable(`no native binding for ${target}`, undefined, NO_PLACE);
+  const found = loadFile(path, target);
+  const { version, contract, supported } = found.describeBinding?.() ?? { version: "none", contract: 0, supported: false };
+  if (version !== VERSION || contract !== CONTRACT) {
+    const text = `${path} is of version ${version} (contract ${contract}), this package of ${VERSION} (contract ${CONTRACT})`;
+    throw unusable(text, undefined, VERSION_MISMATCH);
+  }
+  return { path, version, supported, binding: found as Binding };
+}
+
+/** Whatever the file exports: it may be no binding of ours. */
+function loadFile(path: string, target: string): Partial<Binding> {
   try {
-    found = createRequire(import.meta.url)(path) as Binding;
-    description = found.describeBinding();
+    refuseCut(path);
+    const module: { exports: Partial<Binding> } = { exports: {} };
+    process.dlopen(module, toNamespacedPath(path)); // bundlers rewrite a require of any kind
+    return module.exports;
   } catch (cause) {
     throw unusable(`no usable native binding for ${target}`, cause, explainLoadFailure(path, target, cause));
   }
-  const { version, contract, supported } = description;
-  const expected = packageVersion();
-  if (version !== expected || contract !== CONTRACT) {
-    const text = `the native binding is of version ${version} (contract ${contract}), this package of ${expected} (contract ${CONTRACT})`;
-    throw unusable(text, undefined, VERSION_MISMATCH);
-  }
-  return { path, version, supported, binding: found };
-}
-
-function packageVersion(): string {
-  const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
-  return version;
 }
 
 function unusable(what: string, cause: unknown, failure?: LoadFailure): ProcSafeError {
@@ -186,8 +187,11 @@ function unusable(what: string, cause: unknown, failure?: LoadFailure): ProcSafe
   });
 }
 
-function bindingPath(target: string): string {
-  return chosen ?? fileURLToPath(new URL(`../prebuilds/${target}.node`, import.meta.url));
+/** `undefined` where the code is in no file, as in a bundle for CommonJS. */
+function bindingPath(target: string): string | undefined {
+  if (chosen !== undefined) return chosen;
+  const here: string | undefined = import.meta.url;
+  return here?.startsWith("file:") ? join(dirname(fileURLToPath(here)), "../prebuilds", `${target}.node`) : undefined;
 }
 
 /**
@@ -232,7 +236,7 @@ export interface NativeStatus {
 
 /** Says whether the native binding is usable, loading it unless it is switched off. Never throws. */
 export function nativeStatus(): NativeStatus {
-  const common = { mode: mode ?? ("invalid" as const), target: safeTarget() };
+  const common = { mode: mode ?? ("invalid" as const), target: currentTarget() };
   const result = load();
   if (!(result instanceof ProcSafeError)) {
     const { path, version } = result;
@@ -243,15 +247,8 @@ export function nativeStatus(): NativeStatus {
   if (mode === "off" || mode === undefined) {
     return Object.freeze({ ...common, state: mode === "off" ? ("disabled" as const) : ("unavailable" as const), error });
   }
-  return Object.freeze({ ...common, state: "unavailable" as const, path: bindingPath(common.target), error });
-}
-
-function safeTarget(): string {
-  try {
-    return currentTarget();
-  } catch {
-    return `${process.platform}-${process.arch}`; // the program file cannot be read
-  }
+  const path = bindingPath(common.target);
+  return Object.freeze({ ...common, state: "unavailable" as const, ...(path !== undefined && { path }), error });
 }
 
 /** Whether the binding is loaded and this platform has a backend. Never throws. */

@@ -1,50 +1,81 @@
 // Which prebuilt binary belongs to the running Node.
 
-import { closeSync, openSync, readSync } from "node:fs";
+import { readlinkSync } from "node:fs";
+import { basename } from "node:path";
+import { elfInterpreter, lookAt } from "./elf.js";
 
-/** The name of this platform's binary, such as `linux-x64-gnu` or `darwin-arm64`. */
+/** Those that the package has a binary for. `scripts/targets.mjs` says how they are built. */
+export const TARGETS: readonly string[] = [
+  "darwin-arm64",
+  "darwin-x64",
+  "linux-arm64-gnu",
+  "linux-arm64-musl",
+  "linux-x64-gnu",
+  "linux-x64-musl",
+  "win32-x64",
+];
+
+/**
+ * The name of this platform's binary, such as `linux-x64-gnu` or `darwin-arm64`. On Linux without a C library
+ * that is known it is `linux-x64` alone, which no binary has.
+ */
 export function currentTarget(): string {
   const base = `${process.platform}-${process.arch}`;
-  return process.platform === "linux" ? `${base}-${usesMusl() ? "musl" : "gnu"}` : base;
+  if (process.platform !== "linux") return base;
+  library ??= libraryOf(interpreter()) ?? reported();
+  return library === undefined ? base : `${base}-${library}`;
+}
+
+type Library = "gnu" | "musl";
+
+/** The running program's. */
+let library: Library | undefined;
+
+/** The C library whose dynamic linker this is: ld.so(8), or musl's. */
+export function libraryOf(path: string): Library | undefined {
+  const name = basename(path);
+  if (/^ld-musl-|^libc\.so$/.test(name)) return "musl"; // musl's linker and library are one file
+  return /^ld-(linux|\d)/.test(name) ? "gnu" : undefined;
 }
 
 /**
- * The C library, by the interpreter that the running program names. (`process.report` says it too,
- * but can take seconds on a busy host.)
+ * The dynamic linker of the running program: the one that it names, or the program itself, where the linker was
+ * told to run another.
  */
-function usesMusl(): boolean {
-  let file: number;
+function interpreter(): string {
+  const program = runningProgram();
   try {
-    file = openSync("/proc/self/exe", "r");
+    return lookAt(program, elfInterpreter) || readlinkSync(program);
   } catch {
-    file = openSync(process.execPath, "r");
+    return ""; // --permission, for one, can forbid to read any program
   }
+}
+
+function runningProgram(): string {
+  const link = "/proc/self/exe";
   try {
-    return elfInterpreter((offset, length) => readAt(file, offset, length)).includes("ld-musl-");
+    readlinkSync(link);
+    return link;
+  } catch {
+    return process.execPath; // no /proc
+  }
+}
+
+/**
+ * By what is mapped, of which Node can report. With the network's state, which cannot be left out everywhere, that
+ * may take minutes.
+ */
+function reported(): Library | undefined {
+  const report = process.report as typeof process.report & { excludeNetwork?: boolean };
+  const before = report?.excludeNetwork;
+  if (before === undefined) return undefined;
+  try {
+    report.excludeNetwork = true;
+    const { sharedObjects } = report.getReport() as { sharedObjects?: readonly string[] };
+    return sharedObjects?.map(libraryOf).find((found) => found !== undefined);
+  } catch {
+    return undefined; // no report, no fact
   } finally {
-    closeSync(file);
+    report.excludeNetwork = before;
   }
-}
-
-function readAt(file: number, offset: number, length: number): Buffer {
-  const buffer = Buffer.alloc(length);
-  return buffer.subarray(0, readSync(file, buffer, 0, length, offset));
-}
-
-/** The path in a 64-bit little-endian program's PT_INTERP header (elf(5)); `""` if it has none. */
-export function elfInterpreter(read: (offset: number, length: number) => Buffer): string {
-  const PT_INTERP = 3;
-  const header = read(0, 64);
-  if (header.length < 64 || header.readUInt32BE(0) !== 0x7f454c46) return "";
-  if (header[4] !== 2 || header[5] !== 1) return "";
-  const offset = Number(header.readBigUInt64LE(32));
-  const size = header.readUInt16LE(54);
-  const count = header.readUInt16LE(56);
-  for (let index = 0; index < count; index++) {
-    const entry = read(offset + index * size, size);
-    if (entry.length < 40 || entry.readUInt32LE(0) !== PT_INTERP) continue;
-    const length = Math.min(Number(entry.readBigUInt64LE(32)), 4096);
-    return read(Number(entry.readBigUInt64LE(8)), length).toString("latin1").replace(/\0.*$/s, "");
-  }
-  return "";
 }

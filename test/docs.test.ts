@@ -22,7 +22,7 @@ const DOCUMENTS = ["README.md", ...readdirSync(join(ROOT, "docs")).filter((name)
 
 for (const file of DOCUMENTS) {
   for (const [index, { language, text }] of blocksOf(file).entries()) {
-    test(`${file}, block ${index + 1} (${language})`, () => check(language, text));
+    test(`${file}, block ${index + 1} (${language})`, () => void check(language, text));
   }
 }
 
@@ -34,13 +34,21 @@ test("links lead somewhere", () => {
   }
 });
 
-function check(language: string, text: string): void {
-  if (language === "js") return runModule(text);
+function check(language: string, text: string): unknown {
+  if (language === "js") return bundles(text) || runModule(text);
   if (language === "ts") return typeCheck(text);
   if (language === "sh") return shell(text);
   if (language === "console") return session(text);
   if (language === "text") return; // a drawing
   throw new Error(`no check for a block of "${language}"`);
+}
+
+/** What bundlers are told is part of a program that `scripts/package-smoke.mjs` bundles and runs. */
+function bundles(text: string): boolean {
+  if (!/from "(esbuild|node:sea)"|experiments:/.test(text)) return false;
+  const programs = readdirSync(join(ROOT, "test/package"), { withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(programs.some(({ name }) => readFileSync(join(ROOT, "test/package", name), "utf8").includes(text))).toBe(true);
+  return true;
 }
 
 function runModule(text: string): void {

@@ -1,22 +1,25 @@
 // Loading: PROC_SAFE_NATIVE, nativeStatus(), and what a missing or wrong binary becomes.
 
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, expect, test } from "vitest";
 import { nativeStatus } from "proc-safe/native";
 import { explainLoadFailure } from "../dist/load-failure.js";
 import { unwrap } from "../dist/native.js";
-import { elfInterpreter } from "../dist/target.js";
+import { elfEnd, elfInterpreter } from "../dist/elf.js";
+import { libraryOf, TARGETS } from "../dist/target.js";
+import { TARGETS as BUILT } from "../scripts/targets.mjs";
 import { nativeTest } from "./support/needs.ts";
 import { runScript, scriptValue, stagedPackage } from "./support/node.ts";
 import { ROOT } from "./support/paths.ts";
 
+const { version: VERSION } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
 const STATUS = "report([nativeStatus(), isSupported(), attempt(() => listProcesses().length > 0)])";
 
 test("auto: loaded on first use", () => {
-  expect(nativeStatus()).toMatchObject({ state: "ready", version: "0.1.0" });
+  expect(nativeStatus()).toMatchObject({ state: "ready", version: VERSION });
   expect(Object.isFrozen(nativeStatus())).toBe(true);
   for (const mode of ["auto", "require"]) {
     const [status, supported, census] = scriptValue<[object, boolean, object]>(STATUS, {
@@ -83,6 +86,11 @@ function patched(at: number, bytes: readonly number[]): (file: string) => void {
   };
 }
 
+/** What a download leaves that broke off. */
+function cutTo(length: (size: number) => number): (file: string) => void {
+  return (file) => truncateSync(file, Math.floor(length(statSync(file).size)));
+}
+
 for (const [what, reason, change] of [
   ["missing", "binary-missing", (file: string) => rmSync(file)],
   ["folder for a", "binary-corrupt", (file: string) => { rmSync(file); mkdirSync(file); }],
@@ -90,6 +98,9 @@ for (const [what, reason, change] of [
   ["textual", "binary-corrupt", (file: string) => writeFileSync(file, "not a binary\n".repeat(50))],
   ["Linux's IA-64", "wrong-architecture", patched(0, [0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 50, 0])],
   ["macOS's PowerPC", "wrong-architecture", patched(0, [0xcf, 0xfa, 0xed, 0xfe, 0x12, 0, 0, 1])],
+  ["half a", "binary-corrupt", cutTo((size) => size / 2)],
+  ["all but one byte of a", "binary-corrupt", cutTo((size) => size - 1)],
+  ["header of a", "binary-corrupt", cutTo(() => 64)],
   ["damaged", "binary-unusable", patched(64, Array.from({ length: 4_000 }, () => 0xff))],
 ] as const) {
   test(`a ${what} binary is helper-unavailable, and require fails at import`, () => {
@@ -109,51 +120,145 @@ for (const [what, reason, change] of [
   });
 }
 
-test("a binary of another version is refused", () => {
-  const entry = withBinary(() => {});
-  writeFileSync(join(entry, "../../package.json"), JSON.stringify({ type: "module", version: "9.9.9" }));
-  const script = `
-    const other = await import(${importable(entry)});
-    report(other.nativeStatus());
-  `;
-  const error = { code: "helper-unavailable", reason: "version-mismatch" };
-  expect(scriptValue(script)).toMatchObject({ state: "unavailable", error });
+for (const [what, ours, theirs] of [
+  ["release", `VERSION = "${VERSION}"`, `VERSION = "${VERSION}1"`],
+  ["contract", "const CONTRACT = ", "const CONTRACT = 1"],
+] as const) {
+  test(`a binary of another ${what} is refused`, () => {
+    const entry = withBinary(() => {});
+    const loader = join(entry, "../native.js");
+    const text = readFileSync(loader, "utf8");
+    expect(text).toContain(ours);
+    writeFileSync(loader, text.replace(ours, theirs));
+    const status = scriptValue(`report((await import(${importable(entry)})).nativeStatus());`);
+    const error = { code: "helper-unavailable", reason: "version-mismatch" };
+    expect(status).toMatchObject({ state: "unavailable", error });
+  });
+}
+
+test("the loader looks for what is built", () => {
+  expect(TARGETS).toEqual(Object.keys(BUILT).sort());
 });
 
-test("a system that the package has no binary for", () => {
-  const entry = withBinary((file) => renameSync(file, join(file, "../plan9-mips.node")));
-  const script = `report((await import(${importable(entry)})).nativeStatus().error);`;
-  const error = scriptValue<{ reason: string; message: string }>(script);
-  expect(error.reason).toBe("unsupported-target");
-  expect(error.message).toContain("plan9-mips");
+/** How the package stands in a Node that `command` runs, in `cwd`. */
+function statusUnder(command: readonly string[], cwd: string): unknown {
+  const script = `const { nativeStatus } = await import(${importable(join(ROOT, "dist/index.js"))}); process.stdout.write(JSON.stringify(nativeStatus()));`;
+  const [program = "", ...words] = [...command, "--input-type=module", "-e", script];
+  const { stdout, stderr, error } = spawnSync(program, words, { cwd, encoding: "utf8", env: { ...process.env, PROC_SAFE_NATIVE: "auto" } });
+  if (error) throw error;
+  expect(stderr).toBe("");
+  return JSON.parse(stdout);
+}
+
+nativeTest("the C library is that of the dynamic linker which the running program names", ["linux"], () => {
+  const node = readFileSync(process.execPath);
+  const linker = elfInterpreter((offset, length) => node.subarray(offset, offset + length));
+  const place = node.indexOf(`${linker}\0`, 0, "latin1");
+  const base = `linux-${process.arch}`;
+  for (const [name, target, reason] of [
+    ["ld-musl-x.so.1", `${base}-musl`, existsSync(join(ROOT, `prebuilds/${base}-musl.node`)) ? "wrong-libc" : "binary-missing"],
+    ["ld-other.so.1", base, "unsupported-target"],
+  ] as const) {
+    const cwd = mkdtempSync(join(stagedPackage(), "linker-"));
+    symlinkSync(linker, join(cwd, name)); // the kernel takes a relative name
+    node.write(`${name}\0`, place, "latin1");
+    writeFileSync(join(cwd, "node"), node, { mode: 0o755 });
+    expect(statusUnder([join(cwd, "node")], cwd)).toMatchObject({ target, state: "unavailable", error: { reason } });
+    rmSync(cwd, { recursive: true });
+  }
+  expect(statusUnder([linker, process.execPath], ROOT)).toMatchObject({ target: `${base}-gnu`, state: "ready" });
 });
 
-test("what the loaders of Linux say of its C libraries", () => {
+/** Addons that C made: what is wrong with each is for the system's own loader to find. */
+function cAddon(name: string, source: string, words: readonly string[] = []): string {
+  const file = join(stagedPackage(), `${name}.node`);
+  const options = ["-shared", "-fPIC", "-nostdlib", "-x", "c", "-", "-x", "none", ...words, "-o", file];
+  expect(spawnSync("cc", options, { input: source, encoding: "utf8" }).stderr).toBe("");
+  return file;
+}
+
+const REGISTER = "void *napi_register_module_v1(void *env, void *exports) { (void)env; return exports; }";
+
+/** An addon that needs a symbol from a C library of this name, and of this version if there is one. */
+function addonOf(library: string, version?: string): string {
+  const place = mkdtempSync(join(stagedPackage(), "library-"));
+  writeFileSync(join(place, "versions"), `${version ?? "ANY"} { global: wanted; };`);
+  const versions = version === undefined ? [] : [`-Wl,--version-script=${join(place, "versions")}`];
+  cpSync(cAddon("library", "void wanted(void) {}", [`-Wl,-soname,${library}`, ...versions]), join(place, library));
+  return cAddon(`for-${library}`, `void wanted(void); ${REGISTER} void *use = wanted;`, [join(place, library)]);
+}
+
+nativeTest("what the dynamic linker refuses, and what is no binding of ours", ["linux"], () => {
+  for (const [file, reason] of [
+    [addonOf("libc.so.6", "GLIBC_9.99"), "libc-too-old"],
+    [addonOf("libc.musl-x86_64.so.1"), "wrong-libc"],
+    [addonOf("libc.so"), "wrong-libc"],
+    [addonOf("libelsewhere.so.7"), "binary-unusable"],
+    [cAddon("no-addon", "int nothing;"), "binary-unusable"],
+    [cAddon("another-addon", REGISTER), "version-mismatch"],
+  ] as const) {
+    const script = `procSafe.setNativeBinding(${JSON.stringify(file)}); report(nativeStatus());`;
+    expect(scriptValue(script), file).toMatchObject({ state: "unavailable", path: file, error: { reason } });
+  }
+});
+
+test("binaries of other systems name their processors", () => {
+  const file = join(stagedPackage(), "other.node");
+  const explain = (target: string, bytes: Buffer): string => {
+    writeFileSync(file, bytes);
+    return explainLoadFailure(file, target, new Error("refused")).reason;
+  };
+  const windows = (machine: number): Buffer => {
+    const image = Buffer.alloc(256);
+    image.write("MZ");
+    image.writeUInt32LE(128, 60); // e_lfanew
+    image.write("PE\0\0", 128);
+    image.writeUInt16LE(machine, 132);
+    return image;
+  };
+  expect(explain("win32-x64", windows(0x8664))).toBe("binary-unusable"); // nothing is wrong with it but the cause
+  expect(explain("win32-x64", windows(0xaa64))).toBe("wrong-architecture");
+  expect(explain("win32-x64", windows(0x8664).subarray(0, 133))).toBe("binary-corrupt");
+  const macho = Buffer.alloc(256);
+  macho.writeUInt32LE(0xfeedfacf, 0);
+  macho.writeUInt32LE(0x0100000c, 4);
+  expect(explain("darwin-arm64", macho)).toBe("binary-unusable");
+  expect(explain("darwin-x64", macho)).toBe("wrong-architecture");
+});
+
+test("what other loaders say of the C library", () => {
   const explain = (message: string): string =>
     explainLoadFailure(join(ROOT, NATIVE), nativeStatus().target, { code: "ERR_DLOPEN_FAILED", message }).reason;
-  expect(explain("/lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by x.node)")).toBe("libc-too-old");
-  expect(explain("libc.musl-x86_64.so.1: cannot open shared object file: No such file or directory")).toBe("wrong-libc");
   expect(explain("Error relocating x.node: gnu_get_libc_version: symbol not found")).toBe("wrong-libc");
   expect(explain("x.node: cannot allocate memory in static TLS block")).toBe("binary-unusable");
 });
 
 const PERMISSION = Number(process.versions.node.split(".")[0]) < 22 ? "--experimental-permission" : "--permission";
 
+/** The status in a Node with these words, that can read nothing but the staged package if they say so. */
+function statusWith(nodeWords: readonly string[]): unknown {
+  const entry = join(stagedPackage(), "node_modules/proc-safe/dist/index.js");
+  const script = join(stagedPackage(), "addons.mjs");
+  writeFileSync(script, `const { nativeStatus } = await import(${importable(entry)});
+    process.stdout.write(JSON.stringify(nativeStatus()));`);
+  const { stdout, stderr } = spawnSync(process.execPath, ["--no-warnings", ...nodeWords, script], {
+    encoding: "utf8",
+    env: { ...process.env, PROC_SAFE_NATIVE: "auto" },
+  });
+  expect(stderr).toBe("");
+  return JSON.parse(stdout);
+}
+
 for (const nodeWords of [["--no-addons"], [PERMISSION, "--allow-fs-read=*"]]) {
   test(`${nodeWords.at(-1)} without addons is said to be so`, () => {
-    const entry = join(stagedPackage(), "node_modules/proc-safe/dist/index.js");
-    const script = join(stagedPackage(), "addons.mjs");
-    writeFileSync(script, `const { nativeStatus } = await import(${importable(entry)});
-      process.stdout.write(JSON.stringify(nativeStatus().error));`);
-    const words = ["--no-warnings", ...nodeWords];
-    const { stdout, stderr } = spawnSync(process.execPath, [...words, script], {
-      encoding: "utf8",
-      env: { ...process.env, PROC_SAFE_NATIVE: "auto" },
-    });
-    expect(stderr).toBe("");
-    expect(JSON.parse(stdout)).toMatchObject({ code: "helper-unavailable", reason: "addons-disabled" });
+    expect(statusWith(nodeWords)).toMatchObject({ error: { code: "helper-unavailable", reason: "addons-disabled" } });
   });
 }
+
+test("addons are enough, and to read the package: no other program is read", () => {
+  const nodeWords = [PERMISSION, "--allow-addons", `--allow-fs-read=${stagedPackage()}`];
+  expect(statusWith(nodeWords)).toMatchObject({ state: "ready", target: nativeStatus().target });
+});
 
 test("a bundle names where its binary is", () => {
   const entry = withBinary((file) => rmSync(file));
@@ -188,15 +293,67 @@ test("CommonJS can require it", () => {
   expect(value).toEqual([true, true, true, true, true, true]);
 });
 
-nativeTest("the interpreter of the running program names its C library", ["linux"], () => {
+test("dynamic linkers have names", () => {
+  for (const path of ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/usr/lib/x86_64-linux-gnu/ld-2.31.so", "/nix/store/x-musl-free-glibc/lib/ld-linux-x86-64.so.2"]) {
+    expect(libraryOf(path), path).toBe("gnu");
+  }
+  for (const path of ["/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1", "/usr/lib/libc.so"]) expect(libraryOf(path), path).toBe("musl");
+  for (const path of ["", "/system/bin/linker64", "/usr/bin/node", "/opt/ld-musl-/node"]) expect(libraryOf(path), path).toBeUndefined();
+});
+
+test("a file is whole to the end of what is loaded and of its tables", () => {
+  const end = (change: (program: Buffer) => void): number => {
+    const program = elfWithInterpreter("/lib/ld-musl-x86_64.so.1");
+    change(program);
+    return elfEnd((offset, length) => program.subarray(offset, offset + length));
+  };
+  expect(end((program) => program.fill(0))).toBe(0);
+  expect(end(() => {})).toBe(64 + 56);
+  expect(end((program) => program.writeUInt32LE(1, 64))).toBe(200 + 25); // PT_LOAD
+  expect(end((program) => program.writeUInt16LE(100, 56))).toBe(64 + 100 * 56);
+  const sections = (program: Buffer): void => {
+    program.writeBigUInt64LE(5_000n, 40);
+    program.writeUInt16LE(64, 58);
+    program.writeUInt16LE(3, 60);
+  };
+  expect(end(sections)).toBe(5_000 + 3 * 64);
+});
+
+test("a file that --permission does not let be read is out of reach", () => {
+  const nodeWords = [PERMISSION, "--allow-addons", `--allow-fs-read=${stagedPackage()}`, "--no-warnings"];
+  const script = `procSafe.setNativeBinding(${JSON.stringify(join(ROOT, NATIVE))}); report(nativeStatus().error);`;
+  expect(scriptValue(script, { nodeWords })).toMatchObject({ reason: "binary-missing" });
+});
+
+nativeTest("a failure of the moment is said to be one, and is over with it", ["linux"], () => {
+  const script = `
+    import { closeSync, openSync } from "node:fs";
+    const files = [];
+    try { for (;;) files.push(openSync("/dev/null")); } catch (error) { if (error.code !== "EMFILE") throw error; }
+    const first = nativeStatus();
+    for (const file of files) closeSync(file);
+    report([first.state, first.target, first.error.reason, nativeStatus().state]);
+  `;
+  const launcher = ["sh", "-c", 'ulimit -n 100; exec "$@"', "sh"];
+  expect(scriptValue(script, { launcher })).toEqual(["unavailable", nativeStatus().target, "binary-unusable", "ready"]);
+});
+
+nativeTest("a file system without exec", ["linux", "root"], () => {
+  const place = mkdtempSync(join(stagedPackage(), "mount-"));
+  const file = join(place, "x.node");
+  const shell = `mount -t tmpfs -o noexec none '${place}' && cp '${join(ROOT, NATIVE)}' '${file}' && exec "$@"`;
+  const script = `procSafe.setNativeBinding(${JSON.stringify(file)}); report(nativeStatus());`;
+  const status = scriptValue(script, { launcher: ["unshare", "--mount", "sh", "-c", shell, "sh"] });
+  expect(status).toMatchObject({ path: file, error: { reason: "binary-unusable" } });
+});
+
+test("a program's headers may end anywhere", () => {
   const program = elfWithInterpreter("/lib/ld-musl-x86_64.so.1");
-  const read = (offset: number, length: number): Buffer => program.subarray(offset, offset + length);
-  expect(elfInterpreter(read)).toBe("/lib/ld-musl-x86_64.so.1");
+  expect(elfInterpreter((offset, length) => program.subarray(offset, offset + length))).toBe("/lib/ld-musl-x86_64.so.1");
   for (let cut = 0; cut < 120; cut++) {
     const short = program.subarray(0, cut);
     expect(elfInterpreter((offset, length) => short.subarray(offset, offset + length))).toBe("");
   }
-  expect(nativeStatus().target).toBe(`linux-${process.arch}-gnu`);
 });
 
 function elfWithInterpreter(path: string): Buffer {

@@ -1,0 +1,3 @@
+export function releaseNotes(changelog: string, version: string): string | undefined;
+export function complaintsAbout(root: string, tag: string, repository?: string): string[];
+export function prepare(root: string, version: string, date: string): void;
