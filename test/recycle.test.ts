@@ -70,7 +70,8 @@ nativeTest("a namespace with pid_max 310 gives no row of two births", ["linux", 
     const started = Date.now();
     // Pids come round every ten births: let the counter wrap first.
     while (!listProcesses().some((row) => row.pid >= 300) && Date.now() - started < 30_000);
-    while (rows < ${ROWS}) {
+    const wanting = () => kept.size > 0 && ties === 0 && Date.now() - started < 90_000;
+    while (rows < ${ROWS} || wanting()) {
       for (const row of listProcesses()) {
         rows++;
         if (row.name === "node" && row.pid !== process.pid) threads++;
@@ -98,7 +99,7 @@ nativeTest("a namespace with pid_max 310 gives no row of two births", ["linux", 
       }
     }
     recyclers.forEach((recycler) => recycler.stdin.end());
-    report({ counts, births: Object.keys(births).length, backwards, threads, ties, replayed, pidMax: readFileSync("/proc/sys/kernel/pid_max", "utf8") });
+    report({ counts, births: Object.keys(births).length, backwards, threads, ties, replayed, kept: kept.size > 0, pidMax: readFileSync("/proc/sys/kernel/pid_max", "utf8") });
   `;
   const seen = scriptValue<{
     counts: Record<string, number>;
@@ -107,13 +108,14 @@ nativeTest("a namespace with pid_max 310 gives no row of two births", ["linux", 
     threads: number;
     ties: number;
     replayed: Record<string, number>;
+    kept: boolean;
     pidMax: string;
   }>(script, { launcher: inNamespace("", "root"), env: { RECYCLER: publicFixture("recycler") } });
   expect(seen.pidMax.trim()).toBe("310");
   expect(Object.keys(seen.counts).sort()).toEqual(["u1001 1001", "u1002 1002"]);
   expect(seen.births).toBeGreaterThan(100);
   expect([seen.backwards, seen.threads]).toEqual([0, 0]);
-  // Without inodes of pidfs nothing was kept.
   for (const said of Object.keys(seen.replayed)) expect(["different reused", "different gone"]).toContain(said);
-  if (seen.ties === 0) expect(seen.replayed, "no pid came round within a tick").toEqual({});
+  // Without inodes of pidfs nothing is kept: ties cannot be told apart.
+  if (seen.kept) expect(seen.ties, "a pid came round within a tick").toBeGreaterThan(0);
 });
