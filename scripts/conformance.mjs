@@ -122,10 +122,13 @@ async function start() {
   const wait = ["-e", "setTimeout(() => {}, 300_000)"];
   const child = onWindows ? spawn(process.execPath, wait, { stdio: "ignore" }) : spawn("sleep", ["300"], { stdio: "ignore" });
   await once(child, "spawn");
+  child.unref(); // a check that fails does not end it
+  process.once("exit", () => child.kill("SIGKILL"));
   return child;
 }
 
 async function end(child) {
+  child.ref();
   child.kill("SIGKILL");
   await once(child, "exit");
 }
