@@ -337,18 +337,18 @@ fn births_do_not_move_with_the_noise_of_the_clocks() {
     let ground = model.ground();
     let sample = |nanos: i64| ClockSample { boot_before: 0, real: nanos, boot_after: 0 };
     let edge = 1_796_062_244_120_000_000; // a whole tick
-    let first = ground.epoch_offset_micros(&[sample(edge)]);
+    let first = ground.epoch_offset_micros(sample(edge));
     // A sample that was interrupted knows too little to tell a step.
     let late = ClockSample { boot_before: 0, real: edge + 30_000_000, boot_after: 60_000_000 };
-    assert_eq!(ground.epoch_offset_micros(&[late]), first);
+    assert_eq!(ground.epoch_offset_micros(late), first);
     let early = ClockSample { real: edge, ..late };
-    assert_eq!(ground.epoch_offset_micros(&[early]), first);
+    assert_eq!(ground.epoch_offset_micros(early), first);
     for noise in [-1, 1, -30, 30, -4_000_000, 4_000_000] {
-        assert_eq!(ground.epoch_offset_micros(&[sample(edge + noise)]), first);
+        assert_eq!(ground.epoch_offset_micros(sample(edge + noise)), first);
     }
-    let stepped = ground.epoch_offset_micros(&[sample(edge + 3_600_000_000_000)]);
+    let stepped = ground.epoch_offset_micros(sample(edge + 3_600_000_000_000));
     assert_eq!(stepped, first + 3_600_000_000);
-    assert_eq!(ground.epoch_offset_micros(&[sample(edge + 3_600_000_000_000 - 1)]), stepped);
+    assert_eq!(ground.epoch_offset_micros(sample(edge + 3_600_000_000_000 - 1)), stepped);
 }
 
 #[test]

@@ -14,6 +14,39 @@ pub struct ClockSample {
     pub boot_after: i64,
 }
 
+impl ClockSample {
+    /// What any sample is tighter than.
+    pub const WIDEST: Self = Self { boot_before: 0, real: 0, boot_after: i64::MAX };
+    /// The clocks are read in a hundred nanoseconds where no interrupt comes between, in a thousand where
+    /// each read is a system call.
+    const TIGHT: i64 = 1_000;
+
+    const fn width(self) -> i64 {
+        self.boot_after.saturating_sub(self.boot_before)
+    }
+
+    /// The one of two that says more.
+    #[must_use]
+    pub const fn tighter(self, other: Self) -> Self {
+        if other.width() < self.width() { other } else { self }
+    }
+
+    /// Nothing came between its reads.
+    #[must_use]
+    pub const fn is_tight(self) -> bool {
+        self.width() <= Self::TIGHT
+    }
+
+    /// CLOCK_REALTIME − CLOCK_BOOTTIME, and how far the truth may be from it, in nanoseconds. It needs no
+    /// /proc/stat, whose btime is in whole seconds.
+    #[must_use]
+    pub const fn offset_nanos(self) -> (i64, u64) {
+        let half = self.width() / 2;
+        let offset = self.real.saturating_sub(self.boot_before.saturating_add(half));
+        (offset, half.unsigned_abs())
+    }
+}
+
 /// The clock ticks of /proc/pid/stat: `sysconf(_SC_CLK_TCK)` a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks {
@@ -53,22 +86,9 @@ impl Ticks {
     }
 }
 
-/// CLOCK_REALTIME − CLOCK_BOOTTIME by the tightest sample, and how far the truth may be from it, in
-/// nanoseconds: less than a hundred, unless every sample was interrupted. It needs no /proc/stat,
-/// whose btime is in whole seconds.
-#[must_use]
-pub fn offset_nanos(samples: &[ClockSample]) -> (i64, u64) {
-    let width = |sample: &ClockSample| sample.boot_after.saturating_sub(sample.boot_before);
-    samples.iter().min_by_key(|sample| width(sample)).map_or((0, 0), |sample| {
-        let half = width(sample) / 2;
-        let offset = sample.real.saturating_sub(sample.boot_before.saturating_add(half));
-        (offset, half.unsigned_abs())
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{ClockSample, Ticks, offset_nanos};
+    use super::{ClockSample, Ticks};
 
     const HUNDRED: u64 = 100;
 
@@ -84,7 +104,11 @@ mod tests {
     fn the_tightest_sample_decides_and_is_rounded_down_to_a_tick() {
         let offset = 1_796_062_244_123_456_789;
         let loose = sample(offset, 400_000_000, 1_000_000_000);
-        assert_eq!(offset_nanos(&[loose, sample(offset, 3, 90), loose]), (offset + 3, 45));
+        let tightest = [loose, sample(offset, 3, 90), loose]
+            .into_iter()
+            .fold(ClockSample::WIDEST, ClockSample::tighter);
+        assert_eq!(tightest.offset_nanos(), (offset + 3, 45));
+        assert_eq!([tightest.is_tight(), loose.is_tight()], [true, false]);
         assert_eq!(Ticks::new(HUNDRED).round_down_micros(offset), 1_796_062_244_120_000);
         assert_eq!(Ticks::new(HUNDRED).round_down_micros(-15_000_001), -20_000);
     }

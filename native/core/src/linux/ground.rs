@@ -1,7 +1,7 @@
 //! What /proc must be before its answers are about the caller's processes, and what it hides.
 
 use super::Kernel;
-use super::birth::{ClockSample, Ticks, offset_nanos};
+use super::birth::{ClockSample, Ticks};
 use crate::error::{Errno, Error, Meaning, Reason};
 use crate::facts::Origin;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -125,8 +125,8 @@ impl Ground {
     /// Only a step of the wall clock moves the offset. Measured twice it differs by some nanoseconds,
     /// which could round to two ticks, so the first measurement is kept until another is surely half a
     /// tick away: one process has one `startTimeMicros` in all calls of the caller.
-    pub fn epoch_offset_micros(&self, samples: &[ClockSample]) -> i64 {
-        let (measured, error) = offset_nanos(samples);
+    pub fn epoch_offset_micros(&self, sample: ClockSample) -> i64 {
+        let (measured, error) = sample.offset_nanos();
         let kept = self.epoch_offset.load(Ordering::Relaxed);
         let half_tick = u64::from(self.ticks.micros()) * 1000 / 2;
         let moved =

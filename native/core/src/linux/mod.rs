@@ -19,6 +19,7 @@ use crate::facts::{Identity, Owner, Snapshot};
 use birth::ClockSample;
 use ground::Ground;
 use process::{Process, Reading, Want, read_process};
+use std::sync::OnceLock;
 
 /// The kernel reads that the census is made of. Paths are relative to the checked /proc. The threads
 /// of one call share it.
@@ -108,10 +109,11 @@ pub struct Linux<'a, K> {
     kernel: &'a K,
     ground: &'a Ground,
     epoch_offset_micros: i64,
-    caller: Caller,
+    /// Read with the first row: an identity has no owner.
+    caller: OnceLock<Caller>,
 }
 
-/// Clock samples a call: the tightest of them is hardly ever an interrupted one.
+/// Most clock samples a call: the tightest of them is hardly ever an interrupted one.
 const CLOCK_SAMPLES: usize = 3;
 /// Above the range of pid_t the kernel cannot be asked.
 const GREATEST_PID: u32 = i32::MAX.cast_unsigned();
@@ -122,15 +124,26 @@ impl<'a, K: Kernel> Linux<'a, K> {
     /// # Errors
     /// A read that failed.
     pub fn new(kernel: &'a K, ground: &'a Ground) -> Result<Self, Error> {
-        let mut samples = [ClockSample::default(); CLOCK_SAMPLES];
-        for sample in &mut samples {
-            let clocks = kernel.sample_clocks();
-            *sample = clocks.map_err(|errno| failed("clock_gettime", errno, None))?;
+        let mut tightest = ClockSample::WIDEST;
+        for _ in 0..CLOCK_SAMPLES {
+            let sample = kernel.sample_clocks();
+            let sample = sample.map_err(|errno| failed("clock_gettime", errno, None))?;
+            tightest = tightest.tighter(sample);
+            if tightest.is_tight() {
+                break;
+            }
         }
-        let epoch_offset_micros = ground.epoch_offset_micros(&samples);
-        let effective_uid = kernel.effective_uid();
-        let caller = Caller { effective_uid, meaningless_uid: ground.meaningless_uid(kernel)? };
-        Ok(Self { kernel, ground, epoch_offset_micros, caller })
+        let epoch_offset_micros = ground.epoch_offset_micros(tightest);
+        Ok(Self { kernel, ground, epoch_offset_micros, caller: OnceLock::new() })
+    }
+
+    fn caller(&self) -> Result<Caller, Error> {
+        if let Some(caller) = self.caller.get() {
+            return Ok(*caller);
+        }
+        let effective_uid = self.kernel.effective_uid();
+        let meaningless_uid = self.ground.meaningless_uid(self.kernel)?;
+        Ok(*self.caller.get_or_init(|| Caller { effective_uid, meaningless_uid }))
     }
 
     fn read(&self, pid: u32, want: Want) -> Result<Reading, Error> {
@@ -146,7 +159,7 @@ impl<'a, K: Kernel> Linux<'a, K> {
         Ok(match reading {
             Reading::Present(process) => Some(self.row_of(pid, process)?),
             Reading::Refused { uid, .. } => {
-                let (uid, owner) = self.caller.owner(uid);
+                let (uid, owner) = self.caller()?.owner(uid);
                 Some(Snapshot { uid, owner, ..bare })
             }
             Reading::Hidden | Reading::Unstable => Some(bare),
@@ -155,7 +168,7 @@ impl<'a, K: Kernel> Linux<'a, K> {
     }
 
     fn row_of(&self, pid: u32, process: Process) -> Result<Snapshot, Error> {
-        let (uid, owner) = self.caller.owner(process.uid);
+        let (uid, owner) = self.caller()?.owner(process.uid);
         Ok(Snapshot {
             pid,
             owner,
