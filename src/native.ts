@@ -47,7 +47,7 @@ interface Binding {
 
 /** Of the package. A bundle has no package.json of ours to read it from. */
 const VERSION = "0.1.0";
-const CONTRACT = 3;
+const CONTRACT = 4;
 const MODES = ["auto", "require", "off"] as const;
 
 export type NativeMode = (typeof MODES)[number];
@@ -90,6 +90,8 @@ function joinKeys(keys: readonly string[]): string {
 }
 
 const identityRow = new Float64Array(COLUMNS);
+/** That of the identity in the row. */
+let identityOrigin = "";
 
 /**
  * A census of one row that holds an identity, or `null` for an absent process. The row is overwritten by
@@ -97,7 +99,9 @@ const identityRow = new Float64Array(COLUMNS);
  */
 export function readIdentity(pid: number): PackedCensus | null {
   const origin = unwrap(binding().readIdentity(pid, identityRow));
-  return origin === null ? null : [identityRow, "", origin];
+  if (origin === null) return null;
+  if (origin !== "") identityOrigin = origin;
+  return [identityRow, "", identityOrigin];
 }
 
 /** What all identities of this process share. */

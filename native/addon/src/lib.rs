@@ -16,7 +16,7 @@ use proc_safe_core::sys;
 use std::time::Duration;
 
 /// The shape of what crosses; the TypeScript side accepts exactly one.
-const CONTRACT: u32 = 3;
+const CONTRACT: u32 = 4;
 
 /// What was loaded.
 #[napi(object, object_from_js = false)]
@@ -84,7 +84,8 @@ fn split_keys(keys: &str) -> Vec<Vec<u8>> {
     keys.split_terminator('\0').map(|key| key.as_bytes().to_vec()).collect()
 }
 
-/// Reads one identity into the columns of a row; null if the process was proved absent.
+/// Reads one identity into the columns of a row; null if the process was proved absent. The text is empty
+/// if it is of the origin that the row was of before.
 #[napi(catch_unwind)]
 pub fn read_identity(pid: u32, mut row: Float64ArraySlice<'_>) -> Either<Option<String>, Failure> {
     #[allow(unsafe_code)] // the only way to an array that JavaScript made

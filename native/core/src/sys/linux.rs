@@ -15,6 +15,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 pub const HAS_BACKEND: bool = true;
@@ -303,13 +304,22 @@ impl Kernel for Procfs {
     }
 
     fn pidfs_inode(&self, pidfd: &OwnedFd) -> Option<u64> {
-        /// `PID_FS_MAGIC` of linux/magic.h. Before Linux 6.9 all pidfds share one anonymous inode;
-        /// a 32-bit kernel has room for half of the number only.
+        /// `PID_FS_MAGIC` of linux/magic.h. Before Linux 6.9 all pidfds share one anonymous inode.
         const PIDFS_MAGIC: u64 = 0x5049_4446;
-        if usize::BITS < 64 || file_system_magic(pidfd.as_raw_fd()) != Ok(PIDFS_MAGIC) {
-            return None;
+        // A device number is one file system's as long as the kernel runs: it is asked once. 0 is none's.
+        static PIDFS: AtomicU64 = AtomicU64::new(0);
+        if usize::BITS < 64 {
+            return None; // such a kernel has room for half of the number only
         }
-        file_id(pidfd.as_raw_fd()).ok().map(|(_device, inode)| inode)
+        let pidfd = pidfd.as_raw_fd();
+        let (device, inode) = file_id(pidfd).ok()?;
+        if PIDFS.load(Ordering::Relaxed) != device || device == 0 {
+            if file_system_magic(pidfd) != Ok(PIDFS_MAGIC) {
+                return None;
+            }
+            PIDFS.store(device, Ordering::Relaxed);
+        }
+        Some(inode)
     }
 
     fn null_signal_pidfd(&self, pidfd: &OwnedFd) -> Result<(), Errno> {
