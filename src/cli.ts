@@ -1,15 +1,12 @@
 #!/usr/bin/env node
-// The command line: a face of the public API, nothing more.
+// The command line: a face of the public API, nothing more. What may load the binding is imported where it is
+// used: under PROC_SAFE_NATIVE=require an import fails as a call does otherwise.
 
-import { parseArgs, styleText } from "node:util";
+import { inspect, parseArgs, styleText } from "node:util";
 import { ProcSafeError } from "./errors.js";
 import { escapeControls } from "./escape.js";
-import { readProcessIdentity } from "./identity.js";
-import { listProcesses } from "./inspect.js";
-import { nativeStatus } from "./native-status.js";
 import { cut, formatTable } from "./table.js";
 import type { Column } from "./table.js";
-import { buildForest, findTree } from "./tree.js";
 import type { ProcessTree } from "./tree.js";
 import type { ProcessSnapshot } from "./types.js";
 
@@ -30,23 +27,22 @@ A dash stands for what was not observed. Colours appear on a terminal only,
 and never while NO_COLOR is set.
 
 Exit status: 0 done, 1 an asked process is absent, 2 wrong usage,
-3 the census failed (code and message on standard error).
+3 there is no answer, or it could not be written (why on standard error).
 `;
 
 /** Words that are not as the help says. */
 class UsageError extends Error {}
 
-function main(words: readonly string[]): number {
+async function main(words: readonly string[]): Promise<number> {
   const [command, ...rest] = words;
+  if (command === "help" || words.includes("--help") || words.includes("-h")) {
+    process.stdout.write(HELP);
+    return 0;
+  }
   switch (command) {
     case undefined:
       process.stderr.write(HELP);
       return 2;
-    case "--help":
-    case "-h":
-    case "help":
-      process.stdout.write(HELP);
-      return 0;
     case "list":
       return list(rest);
     case "tree":
@@ -60,13 +56,14 @@ function main(words: readonly string[]): number {
   }
 }
 
-function list(words: readonly string[]): number {
+async function list(words: readonly string[]): Promise<number> {
   const { values } = parse(words, {
     pid: { type: "string", multiple: true },
     json: { type: "boolean" },
     visible: { type: "boolean" },
   });
   const pids = (values["pid"] as string[] | undefined)?.map(parsePid);
+  const { listProcesses } = await import("./inspect.js");
   const rows = listProcesses({ pids, visibility: values["visible"] === true ? "visible" : "all" });
   if (values["json"] === true) printJson(rows);
   else print(formatTable(columns(rows), width(), (head) => paint("bold", head)));
@@ -94,10 +91,11 @@ function columns(rows: readonly ProcessSnapshot[]): Column[] {
   ];
 }
 
-function tree(words: readonly string[]): number {
+async function tree(words: readonly string[]): Promise<number> {
   const { values, positionals } = parse(words, { visible: { type: "boolean" } }, 1);
   const [word] = positionals;
   const pid = word === undefined ? undefined : parsePid(word);
+  const [{ listProcesses }, { buildForest, findTree }] = await Promise.all([import("./inspect.js"), import("./tree.js")]);
   const rows = listProcesses({ visibility: values["visible"] === true ? "visible" : "all" });
   const forest = buildForest(rows);
   const top = pid === undefined ? undefined : findTree(forest, pid);
@@ -114,10 +112,12 @@ function printBranch(top: ProcessTree, digits: number): void {
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { node, own, below } = next;
     const place = `${String(node.row.pid).padStart(digits)}  ${own}`;
-    const text = cut(nameOf(node.row) ?? "-", Math.max(1, width() - place.length));
     const state = stateOf(node.row);
     const note = state === "running" ? "" : ` (${state ?? "unknown"})`;
-    lines.push(place + text + paintState(node.row, note));
+    const name = nameOf(node.row) ?? "-";
+    const room = width() - place.length - note.length;
+    // A branch that is too deep for the terminal keeps its pid.
+    lines.push(room > 0 ? place + cut(name, room) + paintState(node.row, note) : cut(place + name + note, width()));
     const last = node.children.length - 1;
     for (const [index, child] of [...node.children.entries()].toReversed()) {
       const [branch, trunk] = index === last ? ["└─ ", "   "] : ["├─ ", "│  "];
@@ -127,10 +127,12 @@ function printBranch(top: ProcessTree, digits: number): void {
   print(lines);
 }
 
-function identity(words: readonly string[]): number {
+async function identity(words: readonly string[]): Promise<number> {
   const { values, positionals } = parse(words, { json: { type: "boolean" } }, 1);
   if (positionals[0] === undefined) throw new UsageError("identity needs a PID");
-  const found = readProcessIdentity(parsePid(positionals[0]));
+  const pid = parsePid(positionals[0]);
+  const { readProcessIdentity } = await import("./identity.js");
+  const found = readProcessIdentity(pid);
   if (values["json"] === true) printJson(found);
   else if (found !== null) {
     const started = localTime(found.startTimeMicros);
@@ -139,8 +141,9 @@ function identity(words: readonly string[]): number {
   return found === null ? 1 : 0;
 }
 
-function status(words: readonly string[]): number {
+async function status(words: readonly string[]): Promise<number> {
   const { values } = parse(words, { json: { type: "boolean" } });
+  const { nativeStatus } = await import("./native-status.js");
   const report = nativeStatus();
   const { error, ...facts } = report;
   if (values["json"] === true) printJson(report);
@@ -230,21 +233,23 @@ function printJson(value: unknown): void {
   process.stdout.write(`${text}\n`);
 }
 
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(); // the reader has seen enough
-  throw error;
-});
-
-try {
-  process.exitCode = main(process.argv.slice(2));
-} catch (error) {
+/** What is in the way of an answer. Never 1, which says that a process is absent. */
+function explain(error: unknown): number {
   if (error instanceof UsageError) {
     process.stderr.write(`proc-safe: ${escapeControls(error.message)}\n\n${HELP}`);
-    process.exitCode = 2;
-  } else if (error instanceof ProcSafeError) {
-    process.stderr.write(`proc-safe: ${error.code}: ${escapeControls(error.message)}\n`);
-    process.exitCode = 3;
-  } else {
-    throw error;
+    return 2;
   }
+  const isKnown = error instanceof ProcSafeError;
+  const isOfSystem = error instanceof Error && "syscall" in error;
+  const text = isKnown ? `${error.code}: ${error.message}` : isOfSystem ? error.message : undefined;
+  process.stderr.write(`proc-safe: ${text === undefined ? inspect(error) : escapeControls(text)}\n`);
+  return 3;
 }
+
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(); // the reader has seen enough
+  process.exitCode = explain(error);
+});
+process.stderr.on("error", () => {}); // the exit status says it too
+
+process.exitCode = await main(process.argv.slice(2)).catch(explain);

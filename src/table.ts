@@ -11,6 +11,8 @@ export interface Column {
 }
 
 const GAP = "  ";
+/** The longest name that Linux gives a program. */
+const READABLE = 15;
 
 /** Lines of a table at most `width` wide: a head that `paintHead` colours, then the rows. */
 export function formatTable(
@@ -65,10 +67,10 @@ function padded(column: Column, text: string): string {
   return column.align === "right" ? padding + text : text + padding;
 }
 
-/** The last column may be cut at the edge, so it counts with its title only. */
+/** The last column may be cut at the edge, so it counts only so far that it can be read. */
 function tableWidth(columns: readonly Column[]): number {
   const widths = columns.map((column, index) =>
-    index === columns.length - 1 ? column.title.length : columnWidth(column) + GAP.length,
+    index === columns.length - 1 ? Math.min(columnWidth(column), READABLE) : columnWidth(column) + GAP.length,
   );
   return widths.reduce((sum, one) => sum + one, 0);
 }

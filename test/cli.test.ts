@@ -1,6 +1,8 @@
 // The command line: exit codes, shapes, and what it never lets through to a terminal.
 
 import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { listProcesses, readProcessIdentity } from "proc-safe";
@@ -70,9 +72,9 @@ for (const words of [
   });
 }
 
-test("help fits a screen", () => {
-  for (const word of ["--help", "-h", "help"]) {
-    const { status, out, err } = cli([word]);
+test("help fits a screen, and needs no binding", () => {
+  for (const words of ["--help", "-h", "help", "list --help", "identity -h"]) {
+    const { status, out, err } = cli(words.split(" "), { PROC_SAFE_NATIVE: "require", NODE_OPTIONS: "--no-addons" });
     expect([status, err]).toEqual([0, ""]);
     expect(out.split("\n").length).toBeLessThanOrEqual(25);
     expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
@@ -147,7 +149,48 @@ test("a failed census is 3, with its code", () => {
   expect([off.status, off.out]).toEqual([3, ""]);
   expect(off.err).toMatch(/^proc-safe: helper-unavailable: /);
   expect(cli(["status"], { PROC_SAFE_NATIVE: "off" }).status).toBe(3);
+  for (const words of [["list"], ["list", "--pid", "1"], ["tree"], ["identity", "1"], ["status"]]) {
+    const { status, out, err } = cli(words, { PROC_SAFE_NATIVE: "require", NODE_OPTIONS: "--no-addons" });
+    expect([status, out], words.join(" ")).toEqual([3, ""]);
+    expect(err).toMatch(/^proc-safe: helper-unavailable: .*\n$/);
+  }
 });
+
+nativeTest("1 says that a process is absent, and nothing else", ["linux"], () => {
+  const absent = ["list", "--pid", "4294967295"];
+  for (const [words, redirection, expected] of [
+    [["list"], ">/dev/full", 3],
+    [["identity", String(process.pid)], ">/dev/full", 3],
+    [["lost"], "2>/dev/full", 2],
+    [absent, "2>/dev/full", 1],
+  ] as const) {
+    const line = `"$0" "$@" ${redirection}`;
+    const { status, stderr } = spawnSync("sh", ["-c", line, process.execPath, CLI, ...words], { encoding: "utf8" });
+    expect([status, stderr.split("\n").length <= 2], `${words.join(" ")} ${redirection}`).toEqual([expected, true]);
+  }
+  // A reader of both streams that has gone.
+  for (const [words, expected] of [[["lost"], 2], [absent, 1], [["list"], 0]] as const) {
+    const line = `{ until [ -e "$GONE" ]; do sleep 0.01; done; "$0" "$@"; echo $? >"$SAID"; } 2>&1 | { exec <&-; : >"$GONE"; }; cat "$SAID"`;
+    const place = mkdtempSync(join(tmpdir(), "proc-safe-cli-"));
+    const env = { ...process.env, GONE: join(place, "gone"), SAID: join(place, "said") };
+    const { stdout } = spawnSync("sh", ["-c", line, process.execPath, CLI, ...words], { encoding: "utf8", env });
+    rmSync(place, { recursive: true });
+    expect(stdout, words.join(" ")).toBe(`${expected}\n`);
+  }
+});
+
+nativeTest("a tree fits the terminal, and a branch that is too deep for it keeps its pid", ["linux"], () =>
+  whileHeld(["zombie"], ({ pid, parent }) => {
+    for (const [columns, note] of [[40, " (zombie)"], [24, ""], [10, ""]] as const) {
+      const line = `stty cols ${columns}; "${process.execPath}" "${CLI}" tree ${process.pid}`;
+      const { stdout } = spawnSync("script", ["-qec", line, "/dev/null"], { encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } });
+      const lines = stdout.trimEnd().split("\r\n");
+      expect(Math.max(...lines.map((text) => text.length))).toBeLessThanOrEqual(columns);
+      for (const shown of [parent, pid]) expect(lines.some((text) => text.trimStart().startsWith(`${shown} `))).toBe(true);
+      expect(lines.find((text) => text.trimStart().startsWith(`${pid} `))).toContain(note);
+    }
+  }),
+);
 
 nativeTest("control characters never reach the terminal", ["linux"], () =>
   whileHeld(["named", Buffer.from("a\u001b[2Jb\nc\u007f\u009b").toString("hex")], ({ pid }) => {
@@ -174,8 +217,11 @@ test("a table leaves columns out before it cuts the last", () => {
     ({ title, align: "left" as const, optional, cells });
   const columns = [column("A", 0, ["1"]), column("BB", 2, ["22"]), column("CC", 1, ["333"]), column("NAME", 0, ["abcdefgh"])];
   expect(formatTable(columns, 80)).toEqual(["A  BB  CC   NAME", "1  22  333  abcdefgh"]);
-  expect(formatTable(columns, 13)).toEqual(["A  CC   NAME", "1  333  abcd…"]);
+  expect(formatTable(columns, 16)).toEqual(["A  CC   NAME", "1  333  abcdefgh"]);
+  expect(formatTable(columns, 13)).toEqual(["A  NAME", "1  abcdefgh"]);
   expect(formatTable(columns, 7)).toEqual(["A  NAME", "1  abc…"]);
+  const long = [column("A", 1, ["1"]), column("NAME", 0, ["abcdefghijklmnopqrstuvwxyz"])];
+  expect(formatTable(long, 18), "a name that is longer than any of Linux").toEqual(["A  NAME", "1  abcdefghijklmn…"]);
   expect(formatTable(columns, 2)).toEqual(["A", "1"]);
   expect(formatTable(columns, 0)).toEqual(["", ""]);
   expect(formatTable([], 10)).toEqual([""]);
