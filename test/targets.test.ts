@@ -83,9 +83,10 @@ nativeTest("what is built for quick tests is not fit to be shipped", ["linux", "
 });
 
 /** The names of the checks that failed. */
-function conformance(target: string): string[] {
+function conformance(target: string, launcher: readonly string[] = []): string[] {
   const words = [join(ROOT, "scripts/conformance.mjs"), stagedPackage(), target];
-  const { stdout, stderr, status } = spawnSync(process.execPath, words, { encoding: "utf8" });
+  const [program = "", ...all] = [...launcher, process.execPath, ...words];
+  const { stdout, stderr, status } = spawnSync(program, all, { encoding: "utf8" });
   expect(stderr).toBe("");
   const { checks, failed } = JSON.parse(stdout) as { checks: { name: string; error?: string }[]; failed: number };
   const failures = checks.filter(({ error }) => error !== undefined).map(({ name }) => name);
@@ -96,4 +97,8 @@ function conformance(target: string): string[] {
 test("this machine's binary answers what all of them must, and would not for another system", () => {
   expect(conformance(nativeStatus().target)).toEqual([]);
   expect(conformance("plan9-mips")).toEqual(["the binary is the one for this system", "a Worker sees the same"]);
+});
+
+nativeTest("it answers so too as the first process of a container, which has no parent", ["linux", "root"], () => {
+  expect(conformance(nativeStatus().target, ["unshare", "--pid", "--fork", "--mount-proc"])).toEqual([]);
 });
