@@ -44,6 +44,17 @@ export function elfEnd(read: Read): number {
   return Math.max(...tables, ...loaded.map((entry) => fileOffset(entry) + fileSize(entry)));
 }
 
+/**
+ * Whether the table of sections, which linkers write last, ends in zeros: so it is where a file got its length before
+ * its contents, and those did not come.
+ */
+export function elfEndsInZeros(read: Read): boolean {
+  const header = elfHeader(read);
+  if (header === undefined) return false;
+  const { offset, size, count } = tableAt(header, 40, 58);
+  return count > 1 && read(offset + size * (count - 1), size).every((byte) => byte === 0); // the first is always zeros
+}
+
 function elfHeader(read: Read): Buffer | undefined {
   const header = read(0, 64);
   if (header.length < 64 || header.readUInt32BE(0) !== 0x7f454c46) return undefined;

@@ -1,7 +1,7 @@
 // Why the native binary cannot be used, and what a person can do. Looks at the file; loads nothing.
 
 import { basename } from "node:path";
-import { elfEnd, lookAt } from "./elf.js";
+import { elfEnd, elfEndsInZeros, lookAt } from "./elf.js";
 import type { Read } from "./elf.js";
 import type { ProcSafeErrorReason } from "./errors.js";
 import { TARGETS } from "./target.js";
@@ -13,12 +13,13 @@ export interface LoadFailure {
 }
 
 /**
- * Throws if the file at `path` ends before what its headers speak of. The dynamic linker of Linux does not look,
- * and a program that it maps so dies of SIGBUS.
+ * Throws if the file at `path` ends before what its headers speak of, or in zeros. The dynamic linker of Linux does not
+ * look, and a program that it maps so dies of SIGBUS or SIGSEGV, or hangs.
  */
 export function refuseCut(path: string): void {
-  const [size, end] = lookAt(path, (read, length) => [length, elfEnd(read)]);
+  const [size, end, inZeros] = lookAt(path, (read, length) => [length, elfEnd(read), elfEndsInZeros(read)] as const);
   if (size < end) throw new Error(`${path} has ${size} bytes of ${end}`);
+  if (inZeros) throw new Error(`${path} ends in zeros`);
 }
 
 /** Explains why the file at `path`, which is to be the one for `target`, could not be loaded. */
@@ -64,7 +65,7 @@ function explainRefusal(message: string): LoadFailure {
   return failure("binary-unusable", "the system refuses to load the file");
 }
 
-const CORRUPT = failure("binary-corrupt", "the file is no binary, or was cut: install the package again");
+const CORRUPT = failure("binary-corrupt", "the file is no binary, or was not written to its end: install the package again");
 
 /** The binding of another release than the rest of the package. */
 export const VERSION_MISMATCH = failure(
@@ -85,7 +86,7 @@ function failure(reason: ProcSafeErrorReason, advice: string): LoadFailure {
  */
 function madeFor(read: Read, size: number): string | undefined {
   const head = read(0, 64);
-  if (head.length < 64 || size < elfEnd(read)) return undefined;
+  if (head.length < 64 || size < elfEnd(read) || elfEndsInZeros(read)) return undefined;
   const [elf, macho] = [head.readUInt32BE(0) === 0x7f454c46, head.readUInt32LE(0) === 0xfeedfacf];
   if (elf) return named("linux", { 62: "x64", 183: "arm64" }, head.readUInt16LE(18));
   if (macho) return named("darwin", { 0x01000007: "x64", 0x0100000c: "arm64" }, head.readUInt32LE(4));

@@ -101,6 +101,8 @@ for (const [what, reason, change] of [
   ["half a", "binary-corrupt", cutTo((size) => size / 2)],
   ["all but one byte of a", "binary-corrupt", cutTo((size) => size - 1)],
   ["header of a", "binary-corrupt", cutTo(() => 64)],
+  ["zeroed half of a", "binary-corrupt", (file: string) => { const { size } = statSync(file); truncateSync(file, size / 2 | 0); truncateSync(file, size); }],
+  ["zeroed last page of a", "binary-corrupt", (file: string) => { const { size } = statSync(file); truncateSync(file, size - 4096); truncateSync(file, size); }],
   ["damaged", "binary-unusable", patched(64, Array.from({ length: 4_000 }, () => 0xff))],
 ] as const) {
   test(`a ${what} binary is helper-unavailable, and require fails at import`, () => {
