@@ -70,7 +70,7 @@ const CORRUPT = failure("binary-corrupt", "the file is no binary, or was not wri
 /** The binding of another release than the rest of the package. */
 export const VERSION_MISMATCH = failure(
   "version-mismatch",
-  "the package's parts are of different releases: install it again, and let no bundler mix them",
+  "the package's parts are of different releases: start a program again that ran through an upgrade; else install it again, and let no bundler mix them",
 );
 
 /** Code that is in no file does not know what is beside it. */

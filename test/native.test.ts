@@ -340,6 +340,27 @@ nativeTest("a failure of the moment is said to be one, and is over with it", ["l
   expect(scriptValue(script, { launcher })).toEqual(["unavailable", nativeStatus().target, "binary-unusable", "ready"]);
 });
 
+nativeTest("the package is installed anew under a running program: Workers of its release go on, of the next are refused", ["linux"], () => {
+  const entry = withBinary(() => {});
+  const script = `
+    import { copyFileSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+    import { Worker } from "node:worker_threads";
+    const other = await import(${importable(entry)});
+    const replace = (file, change) => { change(file + ".new"); renameSync(file + ".new", file); };
+    const code = "import(" + ${JSON.stringify(importable(entry))} + ").then(async ({ nativeStatus }) => (await import('node:worker_threads')).parentPort.postMessage(nativeStatus()))";
+    const inWorker = async () => {
+      const status = await new Promise((resolve) => new Worker(code, { eval: true }).once("message", resolve));
+      return [status.state, status.error?.reason ?? null];
+    };
+    const { path } = other.nativeStatus();
+    replace(path, (file) => copyFileSync(path, file));
+    const same = await inWorker();
+    replace(${JSON.stringify(join(entry, "../native.js"))}, (file) => writeFileSync(file, readFileSync(${JSON.stringify(join(entry, "../native.js"))}, "utf8").replace('VERSION = "', 'VERSION = "9')));
+    report([same, await inWorker(), other.listProcesses({ pids: [process.pid] }).length]);
+  `;
+  expect(scriptValue(script)).toEqual([["ready", null], ["unavailable", "version-mismatch"], 1]);
+});
+
 nativeTest("a file system without exec", ["linux", "root"], () => {
   const place = mkdtempSync(join(stagedPackage(), "mount-"));
   const file = join(place, "x.node");
