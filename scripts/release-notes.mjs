@@ -20,6 +20,11 @@ export function releaseNotes(changelog, version) {
   return section?.replace(/^.*\n/, "").trim();
 }
 
+/** What npm calls the newest of a kind: nobody gets a release before a release who has not asked for one. */
+export function channelOf(tag) {
+  return tag.includes("-") ? "next" : "latest";
+}
+
 /** Everything that keeps `tag` from being a release of the project at `root`, which is at `repository` if that is known. */
 export function complaintsAbout(root, tag, repository) {
   const read = (file) => readFileSync(join(root, file), "utf8");

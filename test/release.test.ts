@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { complaintsAbout, prepare, releaseNotes } from "../scripts/release-notes.mjs";
+import { channelOf, complaintsAbout, prepare, releaseNotes } from "../scripts/release-notes.mjs";
 import { TARGETS } from "../dist/target.js";
 import { ROOT } from "./support/paths.ts";
 
@@ -67,6 +67,14 @@ test("the notes are what was unreleased, and only that", () => {
   expect(() => prepare(copy(), "9.8", "2026-12-02")).toThrow("no version");
 });
 
+test("what comes before a release has a channel of its own, which npm insists on", () => {
+  expect([channelOf("v1.0.0"), channelOf("1.0.0-rc.1")]).toEqual(["latest", "next"]);
+  for (const [tag, channel] of [["v1.0.0", "latest"], ["v1.0.0-rc.1", "next"]] as const) {
+    const { status, stdout } = spawnSync(process.execPath, [join(ROOT, "scripts/release.mjs"), "channel", tag], { encoding: "utf8" });
+    expect([status, stdout]).toEqual([0, `${channel}\n`]);
+  }
+});
+
 test("words that the script does not know are refused", () => {
   for (const words of [[], ["publish"], ["check"], ["check", "v1.0.0", "v2.0.0"], ["pack", "x"], ["constructor", "x"]]) {
     const { status, stdout } = spawnSync(process.execPath, [join(ROOT, "scripts/release.mjs"), ...words], { encoding: "utf8" });
@@ -86,6 +94,6 @@ test("every binary is tried on its own system before anything is published", () 
   const publish = workflow.slice(workflow.indexOf("\n  publish:"));
   expect(publish).toMatch(/needs: \[ci, try, smoke\]/);
   expect(publish).toMatch(/id-token: write/);
-  expect(publish).toMatch(/npm publish .* --provenance/);
+  expect(publish).toMatch(/npm publish .* --provenance .* --tag "\$\(node scripts\/release\.mjs channel "\$GITHUB_REF_NAME"\)"/);
   expect(workflow.match(/npm publish/g)).toHaveLength(1);
 });
