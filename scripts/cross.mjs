@@ -3,6 +3,7 @@
 // standard library, which is built for each target once; the linker is zig, for Windows mingw.
 // `--lint` looks at the code that only those systems compile, and builds nothing.
 
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { complaintsAbout } from "./artifact.mjs";
@@ -36,9 +37,10 @@ for (const name of names.length > 0 ? names : Object.keys(TARGETS)) {
 }
 
 function installTools() {
-  if (![CARGO, CLIPPY, MINGW].every(existsSync)) {
+  const hasPip = spawnSync("python3", ["-m", "pip", "--version"], { stdio: "ignore" }).status === 0;
+  if (!hasPip || ![CARGO, CLIPPY, MINGW].every(existsSync)) {
     run("apt-get", ["update", "--quiet"]);
-    run("apt-get", ["install", "--yes", "--quiet", "--no-install-recommends", ...DEBIAN_PACKAGES]);
+    run("apt-get", ["install", "--yes", "--quiet", "--no-install-recommends", ...DEBIAN_PACKAGES, ...(hasPip ? [] : ["python3-pip"])]);
   }
   if (!existsSync(ZIGBUILD)) {
     mkdirSync(PYTHON, { recursive: true });
