@@ -224,11 +224,11 @@ function printFacts(facts: Readonly<Record<string, unknown>>): void {
   print(Object.entries(facts).map(([key, value]) => `${key.padEnd(longest)}  ${escapeControls(String(value))}`));
 }
 
-/** JSON escapes C0 by itself; DEL and C1 can steer a terminal too. */
+/** JSON escapes C0 by itself; the others can steer a terminal too. */
 function printJson(value: unknown): void {
   const text = JSON.stringify(value, null, 2).replace(
-    /[\u007f-\u009f]/g,
-    (character) => `\\u00${character.charCodeAt(0).toString(16)}`,
+    /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
   process.stdout.write(`${text}\n`);
 }

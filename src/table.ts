@@ -36,11 +36,18 @@ export function formatTable(
   return lines;
 }
 
-/** At most `width` characters of a text; a cut shows. */
+/** At most `width` cells of a text; a cut shows. */
 export function cut(text: string, width: number): string {
-  const characters = [...text];
-  if (characters.length <= width) return text;
-  return width < 1 ? "" : `${characters.slice(0, width - 1).join("")}…`;
+  if (length(text) <= width) return text;
+  if (width < 1) return "";
+  let kept = "";
+  let left = width - 1;
+  for (const character of text) {
+    left -= cells(character);
+    if (left < 0) break;
+    kept += character;
+  }
+  return `${kept}…`;
 }
 
 function formatRow(
@@ -86,6 +93,20 @@ function columnWidth(column: Column): number {
   return width;
 }
 
+/** In cells of a terminal. */
 function length(text: string): number {
-  return [...text].length;
+  if (/^[ -~]*$/.test(text)) return text.length;
+  let sum = 0;
+  for (const character of text) sum += cells(character);
+  return sum;
+}
+
+/** Marks on the character before. */
+const NO_CELL = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
+/** Those of East Asia that are wide (Unicode's annex 11), and emoji. */
+const TWO_CELLS =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]$/u;
+
+function cells(character: string): number {
+  return NO_CELL.test(character) ? 0 : TWO_CELLS.test(character) ? 2 : 1;
 }

@@ -203,6 +203,23 @@ nativeTest("control characters never reach the terminal", ["linux"], () =>
   }),
 );
 
+nativeTest("nor what turns the direction of writing or ends a line", ["linux"], () =>
+  whileHeld(["named", Buffer.from("a\u202eb\u2028c\u2066").toString("hex")], ({ pid }) => {
+    const table = cli(["list", "--pid", String(pid)]).out;
+    expect(table.trimEnd()).toMatch(/ {2}a\\u\{202e\}b\\u\{2028\}c\\u\{2066\}$/);
+    const json = cli(["list", "--json", "--pid", String(pid)]).out;
+    expect(json).toContain("a\\u202eb\\u2028c\\u2066");
+    expect(JSON.parse(json)).toEqual(listProcesses({ pids: [pid] }));
+  }),
+);
+
+test("a table counts the cells of a terminal", () => {
+  const column = (title: string, names: string[]) => ({ title, align: "left" as const, optional: 0, cells: names });
+  const columns = [column("A", ["試す", "e\u0301", "🧨"]), column("NAME", ["試す試す", "abcdefghi", "é"])];
+  expect(formatTable(columns, 14)).toEqual(["A     NAME", "試す  試す試す", "e\u0301     abcdefg…", "🧨    é"]);
+  expect(formatTable(columns, 11)[1]).toBe("試す  試す…");
+});
+
 test("a reader that has seen enough is no error", async () => {
   const child = spawn(process.execPath, [CLI, "list", "--json"], { stdio: ["ignore", "pipe", "pipe"] });
   child.stdout.destroy();
