@@ -31,6 +31,7 @@ export function startWine(scratch, more = {}) {
   }
   const env = {
     ...process.env,
+    LC_ALL: "C.UTF-8", // wine writes the names of files in it
     WINEPREFIX: join(scratch, "prefix"),
     WINEDEBUG: "-all",
     WINEDLLOVERRIDES: "mscoree,mshtml=",
