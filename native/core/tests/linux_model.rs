@@ -862,6 +862,69 @@ fn without_random_places_the_program_and_its_arguments_are_looked_at_twice() {
 }
 
 #[test]
+fn without_random_places_the_memory_tells_two_runs_of_one_program_apart() {
+    for from in 0..30 {
+        // No two execve(2) are as close as three reads.
+        for every in 4..16 {
+            let mut runs = 1;
+            let mut world = own_world();
+            world.fixed_places = true;
+            world.change(PID, |process| process.run = 1);
+            let model = Model::scripted(world, |world, number, _| {
+                if number >= from && (number - from) % every == 0 && runs < 7 {
+                    runs += 1;
+                    world.execute(PID, 0);
+                    world.change(PID, |process| process.run = runs);
+                }
+            });
+            let ground = model.ground();
+            let keys = vec![b"RUN".to_vec()];
+            let described = Linux::new(&model, &ground).unwrap().describe(PID, &keys).unwrap();
+            let command = described.unwrap().1.unwrap().unwrap();
+            let run = std::str::from_utf8(&command.environment[0].1).unwrap();
+            assert_eq!(command.working_directory, Some(format!("/{run}").into_bytes()));
+        }
+    }
+}
+
+#[test]
+fn a_glimpse_of_an_exec_is_no_cut() {
+    for part in [Part::Arguments, Part::Environment] {
+        for from in 0..30 {
+            for until in from + 1..from + 12 {
+                let mut world = own_world();
+                world.fixed_places = true;
+                let model = Model::scripted(world, |world, number, _| {
+                    if (from..until).contains(&number) {
+                        world.cut.insert(part, 0);
+                    } else {
+                        world.cut.clear();
+                    }
+                });
+                let described = describe(&model, PID).unwrap().unwrap();
+                assert!(described.1.is_ok(), "{described:?}");
+                assert_one_program(&model.world(), &described);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_environment_that_cannot_be_read_does_not_hide_the_rest_of_a_command() {
+    for bytes in [0, 5] {
+        let mut world = own_world();
+        world.cut.insert(Part::Environment, bytes);
+        let process = world.processes[&PID].clone();
+        let model = Model::new(world);
+        let ground = model.ground();
+        let host = Linux::new(&model, &ground).unwrap();
+        let (_, told) = host.describe(PID, &vec![]).unwrap().unwrap();
+        let expected = Command { environment: vec![], ..expected_command(&process) };
+        assert_eq!(told, Ok(Some(expected)));
+    }
+}
+
+#[test]
 fn the_birth_is_proved_after_the_command_was_read() {
     // Its leader is dead, and whoever has the pid next has a thread of the same number.
     let by_thread = |world: &mut World| {

@@ -36,9 +36,14 @@ enum Told<T> {
 /// # Errors
 /// A read whose failure says nothing about the process.
 pub fn describe_process<K: Kernel>(kernel: &K, pid: u32, keys: &Keys) -> Result<Described, Error> {
-    let mut seen = None;
+    let (mut seen, mut cuts) = (None, 0);
     for _ in 0..ATTEMPTS {
         match describe_once(kernel, pid, keys)? {
+            // Inside execve(2) nothing is shown; its places, if it chose the same, do not tell.
+            Ok((reading, Err(Error::CommandCut { .. }))) if cuts < 2 => {
+                cuts += 1;
+                seen = Some(reading);
+            }
             Ok(described) => return Ok(described),
             Err(reading) => seen = Some(reading),
         }
@@ -189,7 +194,8 @@ impl<K: Kernel> Source<'_, K> {
     }
 
     /// Each part is one program's, being one answer. Two of them are one program's if nothing was executed
-    /// between: then the same program and arguments stand there before and after, at the same places.
+    /// between: then the same program and arguments stand there before and after, at the same places, in the
+    /// same memory.
     fn read_of(&self, image: &Image, keys: &Keys) -> Result<Answer, Error> {
         let executable = self.link(Part::Executable)?;
         let arguments = match self.text(Part::Arguments)? {
@@ -203,11 +209,21 @@ impl<K: Kernel> Source<'_, K> {
             Told::Refused(_) => return self.read_closed(arguments, keys),
             Told::Here(_) | Told::Absent => return Ok(None), // inside execve(2)
         };
+        // What was read so far must be there again, so the memory counts from here on.
+        let held = match self.open(Part::Environment)? {
+            Told::Here(file) => Ok(file),
+            Told::Refused(failed) => Err(failed),
+            Told::Absent => return Ok(None),
+        };
+        let bound = match &held {
+            Ok(file) => self.shows_image(file, image)?,
+            Err(_) => false,
+        };
         let working_directory = match self.link(Part::WorkingDirectory)? {
             Told::Here(path) => Some(path),
             Told::Absent | Told::Refused(_) => None,
         };
-        let environment = self.environment(image, keys)?;
+        let environment = self.environment(&held, image, keys)?;
         let again = (self.link(Part::Executable)?, self.text(Part::Arguments)?);
         let same = match again {
             (Told::Here(program), Ok(Told::Here(words))) => {
@@ -219,18 +235,42 @@ impl<K: Kernel> Source<'_, K> {
         if !same || after.is_none_or(|after| after.places != image.places) {
             return Ok(None);
         }
+        if let Ok(file) = &held
+            && bound
+            && !self.has_end(file, image)?
+        {
+            return Ok(None);
+        }
         if !is_whole(&arguments, image.lengths().0) {
             return Ok(Some(Err(Error::CommandCut { what: "argument list", pid: self.pid })));
         }
-        Ok(environment.map(|environment| {
-            Ok(Some(Command {
+        Ok(Some(environment.map(|environment| {
+            Some(Command {
                 executable: Some(executable),
                 arguments: split_strings(&arguments),
                 line: None,
                 working_directory,
-                environment: environment?,
-            }))
-        }))
+                environment,
+            })
+        })))
+    }
+
+    /// Whether an open environment shows by its end that the process still has the memory in which it was opened.
+    /// The places alone do not say so where address space randomisation is switched off: an execve(2) may choose
+    /// the same. `false` where there is nothing to be read in whatever memory it has.
+    fn shows_image(&self, file: &K::PartFile, image: &Image) -> Result<bool, Error> {
+        if self.has_end(file, image)? {
+            return Ok(true);
+        }
+        let Told::Here(now) = self.open(Part::Environment)? else { return Ok(false) };
+        self.has_end(&now, image)
+    }
+
+    /// The last byte of an environment is a NUL.
+    fn has_end(&self, file: &K::PartFile, image: &Image) -> Result<bool, Error> {
+        let Some(last) = image.lengths().1.checked_sub(1) else { return Ok(false) };
+        let there = self.kernel.has_byte(file, last);
+        there.map_err(|failed| failed.into_error(Some(self.pid)))
     }
 
     /// Where the kernel lets the caller see the arguments alone.
@@ -256,26 +296,30 @@ impl<K: Kernel> Source<'_, K> {
         Ok(empty && self.image()?.is_some_and(|image| image.asleep && image.size > 0))
     }
 
-    /// `None` if there is none yet or no more.
+    /// The inner error says why this program's is not told.
     #[allow(clippy::type_complexity)] // said once
     fn environment(
         &self,
+        held: &Result<K::PartFile, FailedCall>,
         image: &Image,
         keys: &Keys,
-    ) -> Result<Option<Result<Vec<(usize, Vec<u8>)>, Error>>, Error> {
+    ) -> Result<Result<Vec<(usize, Vec<u8>)>, Error>, Error> {
         if keys.is_empty() {
-            return Ok(Some(Ok(Vec::new())));
+            return Ok(Ok(Vec::new()));
         }
-        Ok(match self.text(Part::Environment)? {
+        let file = match held {
+            Ok(file) => file,
+            Err(failed) => return Ok(Err(self.refused(*failed))),
+        };
+        Ok(match self.read(file, Part::Environment)? {
             Ok(Told::Here(block)) if u64::try_from(block.len()) == Ok(image.lengths().1) => {
-                Some(Ok(pick(block.split(|&byte| byte == 0), keys)))
+                Ok(pick(block.split(|&byte| byte == 0), keys))
             }
-            Ok(Told::Here(_)) => {
-                Some(Err(Error::CommandCut { what: "environment", pid: self.pid }))
+            Ok(Told::Here(_) | Told::Absent) => {
+                Err(Error::CommandCut { what: "environment", pid: self.pid })
             }
-            Ok(Told::Absent) => None,
-            Ok(Told::Refused(failed)) => Some(Err(self.refused(failed))),
-            Err(error) => Some(Err(error)),
+            Ok(Told::Refused(failed)) => Err(self.refused(failed)),
+            Err(error) => Err(error),
         })
     }
 
@@ -283,9 +327,21 @@ impl<K: Kernel> Source<'_, K> {
         self.told(self.kernel.read_part_link(self.pid, self.tid, part))
     }
 
+    fn open(&self, part: Part) -> Result<Told<K::PartFile>, Error> {
+        self.told(self.kernel.open_part(self.pid, self.tid, part))
+    }
+
     /// The inner error says that it is too long.
     fn text(&self, part: Part) -> Result<Result<Told<Vec<u8>>, Error>, Error> {
-        Ok(match self.kernel.read_part(self.pid, self.tid, part) {
+        match self.open(part)? {
+            Told::Here(file) => self.read(&file, part),
+            Told::Absent => Ok(Ok(Told::Absent)),
+            Told::Refused(failed) => Ok(Ok(Told::Refused(failed))),
+        }
+    }
+
+    fn read(&self, file: &K::PartFile, part: Part) -> Result<Result<Told<Vec<u8>>, Error>, Error> {
+        Ok(match self.kernel.read_part(file) {
             Ok(None) => {
                 let what = if part == Part::Arguments { "argument list" } else { "environment" };
                 Err(Error::TooLong { what, pid: self.pid })

@@ -26,6 +26,9 @@ use std::sync::OnceLock;
 pub trait Kernel: Sync + Sized {
     /// An open /proc/pid/stat: it stays bound to one process, whatever becomes of the number.
     type StatFile;
+    /// An open part of a command. Of the environment: it stays bound to the memory image that the process
+    /// had, and is empty once the process has executed another program.
+    type PartFile;
     /// An open listing of /proc.
     type Listing: Send;
     /// An open pidfd: it stays bound to one process, whatever becomes of the number.
@@ -86,14 +89,18 @@ pub trait Kernel: Sync + Sized {
     /// The target of the link of a part below `pid`, or below `pid/task/tid`.
     fn read_part_link(&self, pid: u32, tid: Option<u32>, part: Part)
     -> Result<Vec<u8>, FailedCall>;
-    /// A whole part in one read, which makes it one program's; `None` if it is longer than
-    /// [`crate::command::LONGEST`]. Can block on a lock of the target's.
-    fn read_part(
+    /// openat(2) of a part that is a file.
+    fn open_part(
         &self,
         pid: u32,
         tid: Option<u32>,
         part: Part,
-    ) -> Result<Option<Vec<u8>>, FailedCall>;
+    ) -> Result<Self::PartFile, FailedCall>;
+    /// A whole part in one read, which makes it one program's; `None` if it is longer than
+    /// [`crate::command::LONGEST`]. Can block on a lock of the target's.
+    fn read_part(&self, file: &Self::PartFile) -> Result<Option<Vec<u8>>, FailedCall>;
+    /// Whether a part has a byte at this place. Can block as well.
+    fn has_byte(&self, file: &Self::PartFile, place: u64) -> Result<bool, FailedCall>;
 
     /// pidfd_open(2).
     fn open_pidfd(&self, pid: u32) -> Result<Self::PidFd, Errno>;

@@ -93,6 +93,7 @@ impl Procfs {
 
 impl Kernel for Procfs {
     type StatFile = StatFile;
+    type PartFile = File;
     type Listing = OwnedFd;
     type PidFd = OwnedFd;
 
@@ -274,14 +275,12 @@ impl Kernel for Procfs {
         readlink(self.directory.as_raw_fd(), path, 4096).map_err(in_call("readlinkat"))
     }
 
-    fn read_part(
-        &self,
-        pid: u32,
-        tid: Option<u32>,
-        part: Part,
-    ) -> Result<Option<Vec<u8>>, FailedCall> {
+    fn open_part(&self, pid: u32, tid: Option<u32>, part: Part) -> Result<File, FailedCall> {
         let path = Path::of_part(pid, tid, part);
-        let file = File::from(self.open_path(&path, libc::O_RDONLY).map_err(in_call("openat"))?);
+        self.open_path(&path, libc::O_RDONLY).map(File::from).map_err(in_call("openat"))
+    }
+
+    fn read_part(&self, file: &File) -> Result<Option<Vec<u8>>, FailedCall> {
         for size in [4096, LONGEST.saturating_add(1)] {
             let mut bytes = vec![0; size];
             let length = file.read_at(&mut bytes, 0).map_err(errno_of).map_err(in_call("read"))?;
@@ -291,6 +290,11 @@ impl Kernel for Procfs {
             }
         }
         Ok(None)
+    }
+
+    fn has_byte(&self, file: &File, place: u64) -> Result<bool, FailedCall> {
+        let length = file.read_at(&mut [0], place).map_err(errno_of).map_err(in_call("read"))?;
+        Ok(length > 0)
     }
 
     fn open_pidfd(&self, pid: u32) -> Result<OwnedFd, Errno> {

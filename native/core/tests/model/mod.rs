@@ -35,6 +35,8 @@ pub struct Process {
     pub program: u32,
     /// Counts its images: each execve(2) makes one.
     pub image: u32,
+    /// Where it runs, and with which variable, at the same program and arguments.
+    pub run: u32,
 }
 
 impl Process {
@@ -65,7 +67,10 @@ impl Process {
         format!("b{}p{}\0\0", self.birth, self.program).into_bytes()
     }
     pub fn environment(&self) -> Vec<u8> {
-        format!("OTHER=\0WHO=b{}p{}\0", self.birth, self.program).into_bytes()
+        format!("RUN={}\0WHO=b{}p{}\0", self.run, self.birth, self.program).into_bytes()
+    }
+    pub fn directory(&self) -> Vec<u8> {
+        if self.run == 0 { b"/work".to_vec() } else { format!("/{}", self.run).into_bytes() }
     }
     pub fn is_own(&self) -> bool {
         self.uid() == OWN_UID
@@ -118,6 +123,8 @@ pub enum Call {
     PidFd(u32),
     PidFdSignal(u32),
     Part(u32, Part),
+    ReadPart(u32, Part),
+    HasByte(u32),
 }
 
 #[derive(Default)]
@@ -200,6 +207,7 @@ impl World {
             threads: vec![leader],
             program: 0,
             image: 0,
+            run: 0,
         };
         self.put(process);
         birth
@@ -338,6 +346,10 @@ fn in_openat(errno: Errno) -> FailedCall {
     FailedCall { syscall: "openat", errno }
 }
 
+fn in_read(errno: Errno) -> FailedCall {
+    FailedCall { syscall: "read", errno }
+}
+
 type Script<'a> = Box<dyn FnMut(&mut World, usize, Call) + Send + 'a>;
 
 /// The world behind the reads; the script runs before each of them.
@@ -385,6 +397,8 @@ impl<'a> Model<'a> {
 impl Kernel for Model<'_> {
     /// The process, or the thread, that the file was opened for.
     type StatFile = (u32, u32);
+    /// The birth, and for an environment the image, that the file was opened on.
+    type PartFile = (u32, u32, Option<u32>, Part, u32);
     /// The greatest pid that was returned.
     type Listing = u32;
     type PidFd = (u32, u32);
@@ -521,33 +535,58 @@ impl Kernel for Model<'_> {
         if !process.is_own() {
             return Err(in_readlinkat(Errno::EACCES));
         }
-        Ok(if part == Part::Executable { process.executable() } else { b"/work".to_vec() })
+        Ok(if part == Part::Executable { process.executable() } else { process.directory() })
     }
 
-    fn read_part(
+    fn open_part(
         &self,
         pid: u32,
         tid: Option<u32>,
         part: Part,
-    ) -> Result<Option<Vec<u8>>, FailedCall> {
+    ) -> Result<Self::PartFile, FailedCall> {
         let world = self.enter(Call::Part(pid, part)).map_err(in_openat)?;
+        let (process, _) = world.tasks(pid, tid).ok_or(in_openat(Errno::ENOENT))?;
+        let open = part != Part::Environment || process.is_own();
+        // Without an image the file is there and empty.
+        if world.image_of(pid, tid).is_some() && !open {
+            return Err(in_openat(Errno::EACCES));
+        }
+        Ok((process.birth, pid, tid, part, process.image))
+    }
+
+    fn read_part(
+        &self,
+        &(birth, pid, tid, part, image): &Self::PartFile,
+    ) -> Result<Option<Vec<u8>>, FailedCall> {
+        let world = self.enter(Call::ReadPart(pid, part)).map_err(in_read)?;
         if world.endless.contains(&part) {
             return Ok(None);
         }
-        if world.tasks(pid, tid).is_none() {
-            return Err(in_openat(Errno::ENOENT));
-        }
-        // Without an image the file is there and empty.
-        let Some(process) = world.image_of(pid, tid) else { return Ok(Some(Vec::new())) };
-        if part == Part::Environment && !process.is_own() {
-            return Err(in_openat(Errno::EACCES));
-        }
-        let mut text = match part {
-            Part::Environment => process.environment(),
-            _ => process.arguments(),
+        let process = world.image_of(pid, tid).filter(|process| process.birth == birth);
+        let mut text = match (part, process) {
+            (Part::Environment, Some(process)) if process.image == image => process.environment(),
+            (Part::Arguments, Some(process)) => process.arguments(),
+            (Part::Arguments, None) if world.tasks(pid, tid).is_none() => {
+                return Err(in_read(Errno::ESRCH));
+            }
+            _ => Vec::new(),
         };
         text.truncate(world.cut.get(&part).copied().unwrap_or(usize::MAX));
         Ok(Some(text))
+    }
+
+    fn has_byte(
+        &self,
+        &(birth, pid, tid, part, image): &Self::PartFile,
+        place: u64,
+    ) -> Result<bool, FailedCall> {
+        assert_eq!(part, Part::Environment);
+        let world = self.enter(Call::HasByte(pid)).map_err(in_read)?;
+        let process = world.image_of(pid, tid);
+        let process = process.filter(|process| (process.birth, process.image) == (birth, image));
+        let there = process.map_or(0, |process| process.environment().len());
+        let there = there.min(world.cut.get(&part).copied().unwrap_or(usize::MAX));
+        Ok(usize::try_from(place).expect("a place") < there)
     }
 
     fn open_pidfd(&self, pid: u32) -> Result<(u32, u32), Errno> {
