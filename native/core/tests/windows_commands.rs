@@ -214,6 +214,8 @@ fn refused_is_not_gone_and_gone_is_not_refused() {
     assert_eq!(read(&Model::new(world), &[]), Ok(None));
     for pid in [PID + 1, PID + 3, 8] {
         assert_eq!(host(&Model::new(self::world())).describe_alone(pid, &keys(&[])), Ok(None));
+        let refusing = Model::new(with(|process| process.refused = true));
+        assert_eq!(host(&refusing).describe_alone(pid, &keys(&["Name"])), Ok(None));
     }
 }
 

@@ -398,6 +398,13 @@ fn a_pid_that_openprocess_rounds_is_nobodys() {
         let model = Model::new(world());
         assert_eq!((row(&model, pid), identity(&model, pid)), (None, Ok(None)));
         assert!(model.world().log.contains(&Call::Basic(PID)));
+        // Its neighbour's refusal is no word of it.
+        let model = Model::new(with(|process| process.refused = true));
+        assert_eq!((row(&model, pid), identity(&model, pid)), (None, Ok(None)));
+        // Unless the neighbour is not listed: then the refusal is all that is known.
+        let model = Model::new(with(|process| (process.handles, process.refused) = (1, true)));
+        model.world().end(PID);
+        assert_eq!(row(&model, pid), Some(Snapshot::bare(pid)));
     }
 }
 

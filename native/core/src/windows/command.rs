@@ -69,6 +69,11 @@ impl<K: Kernel> Reader<'_, K> {
             return Ok(there.map(|_| Command::default()));
         }
         match self.ask(pid, None, keys) {
+            Told::Command(Err(Error::WindowsRefused { .. }))
+                if !pid.is_multiple_of(4) && self.read_rows(Some(&[pid]))?.is_empty() =>
+            {
+                Ok(None) // it was the process of the rounded pid that refused
+            }
             Told::Command(command) => command,
             Told::Absent | Told::Other => Ok(None),
         }

@@ -2,8 +2,8 @@
 //! topology and its birth are of one process. What a handle says is of the same one only if it was born
 //! at the same time; else the record is of another moment, and the list is read again.
 
-use super::list::{Room, list_all};
-use super::record::{Activity, Record, micros_since_epoch};
+use super::list::{Room, aligned, list_all};
+use super::record::{ALIGNMENT, Activity, Record, micros_since_epoch};
 use super::user::{LONGEST_ANSWER, User, parse_user};
 use super::{Access, Kernel};
 use crate::census::Deadline;
@@ -102,7 +102,7 @@ impl<K: Kernel> Reader<'_, K> {
         for _ in 0..ATTEMPTS {
             let list = list_all(self.kernel, self.room, self.deadline)?;
             let Some(record) = record_of(&list, pid) else {
-                match self.read_unlisted(pid, None)? {
+                match self.read_unlisted(pid, &list, None)? {
                     Unlisted::Absent => return Ok(None),
                     Unlisted::Ending { identity, .. } => return Ok(Some(identity)),
                     Unlisted::Refused(failed) => return Err(refused(failed, pid)),
@@ -131,8 +131,9 @@ impl<K: Kernel> Reader<'_, K> {
 
     fn user_of(&self, process: Option<&K::Process>, pid: u32) -> Result<Option<User>, Error> {
         let Ok(token) = granted(self.kernel.open_token(process), pid)? else { return Ok(None) };
-        let mut answer = [0; LONGEST_ANSWER];
-        let length = self.kernel.token_user(&token, &mut answer);
+        let mut storage = [0; LONGEST_ANSWER + ALIGNMENT];
+        let answer = aligned(&mut storage, LONGEST_ANSWER);
+        let length = self.kernel.token_user(&token, answer);
         let Ok(length) = granted(length, pid)? else { return Ok(None) };
         let address = u64::try_from(answer.as_ptr().addr()).ok();
         let user = answer.get(..length).zip(address).and_then(|(user, at)| parse_user(user, at));
@@ -204,12 +205,22 @@ impl<K: Kernel> Reader<'_, K> {
 
     /// The list leaves out a process whose last thread is ending or has ended; while somebody has a
     /// handle of it, it can be opened, and its pid is nobody else's.
-    fn read_unlisted(&self, pid: u32, own_user: Option<&User>) -> Result<Unlisted, Error> {
+    fn read_unlisted(
+        &self,
+        pid: u32,
+        list: &[Record],
+        own_user: Option<&User>,
+    ) -> Result<Unlisted, Error> {
+        let rounded = pid & !3; // OpenProcess rounds down to a multiple of four
         let process = match self.kernel.open(pid, Access::Query) {
             Ok(process) => process,
             Err(failed) => {
                 return Ok(match failed.meaning() {
                     Meaning::Absent => Unlisted::Absent,
+                    // The refusal is that of the process with the other pid.
+                    Meaning::Refused if rounded != pid && record_of(list, rounded).is_some() => {
+                        Unlisted::Absent
+                    }
                     Meaning::Refused => Unlisted::Refused(failed),
                     Meaning::Failed => return Err(failed.into_error(Some(pid))),
                 });
@@ -220,7 +231,7 @@ impl<K: Kernel> Reader<'_, K> {
             Err(failed) => return Ok(Unlisted::Refused(failed)),
         };
         if basic.pid != u64::from(pid) {
-            return Ok(Unlisted::Absent); // OpenProcess rounds down to a multiple of four
+            return Ok(Unlisted::Absent);
         }
         let times = match granted(self.kernel.times(&process), pid)? {
             Ok(times) => times,
@@ -268,7 +279,7 @@ impl<K: Kernel> Looks<'_, K> {
             deadline.check()?;
             let sight = match record {
                 Some(record) => self.look_at(record)?,
-                None => self.look_for(pid)?,
+                None => self.look_for(pid, &list)?,
             };
             match sight {
                 Sight::Row(row) => rows.push(*row),
@@ -297,8 +308,8 @@ impl<K: Kernel> Looks<'_, K> {
         })
     }
 
-    fn look_for(&self, pid: u32) -> Result<Sight, Error> {
-        Ok(match self.reader.read_unlisted(pid, self.own_user.as_ref())? {
+    fn look_for(&self, pid: u32, list: &[Record]) -> Result<Sight, Error> {
+        Ok(match self.reader.read_unlisted(pid, list, self.own_user.as_ref())? {
             Unlisted::Absent => Sight::NoRow,
             Unlisted::Refused(_) => Sight::Row(Box::new(Snapshot::bare(pid))),
             Unlisted::Again => Sight::Unsettled,

@@ -462,6 +462,7 @@ impl Kernel for Model {
 
     fn token_user(&self, token: &Handle, answer: &mut [u8]) -> Result<usize, FailedRead> {
         drop(self.begin(Call::User).map_err(failed("GetTokenInformation"))?);
+        assert_eq!(answer.as_ptr().addr() % 8, 0);
         let address = answer.as_ptr().addr() as u64;
         let user = write_user(token.user, address);
         answer[..user.len()].copy_from_slice(&user);
