@@ -3,7 +3,8 @@
 
 use crate::error::Error;
 use crate::facts::{Identity, Snapshot};
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// Which processes a census is about.
@@ -57,6 +58,12 @@ pub trait Host {
     /// Whether a process has another parent once its parent has ended. Where it has not, the pid that
     /// it names says who created it, and another look says the same.
     const PARENTS_MOVE: bool = true;
+
+    /// By the clock of births, in their microseconds since the Unix epoch: who was born before this instant
+    /// was born before the call. `None` without such a clock.
+    fn began(&self) -> Option<i64> {
+        None
+    }
 
     /// The caller's pid.
     fn own_pid(&self) -> u32;
@@ -145,7 +152,8 @@ const PARENT_ROUNDS: usize = 4;
 /// A list is read while processes come and go, so a row can name a parent that was reaped before
 /// the list ended, whose pid may even be another process's by then, or one that was born behind the
 /// reader. Such a row is read once more; a parent that it still names gets its own row if it is
-/// there.
+/// there. A parent that was read before a child that was born during the call is read again as well: its
+/// pid may have been given to the true parent between the two.
 fn settle_parents(
     host: &impl Host,
     rows: &mut Vec<Snapshot>,
@@ -153,13 +161,13 @@ fn settle_parents(
 ) -> Result<(), Error> {
     // Parents that exist but have no row to give: hidden ones.
     let mut settled = HashSet::new();
+    let mut looks = Looks { began: host.began(), last: 0, of: HashMap::new() };
     for _ in 0..PARENT_ROUNDS {
         let orphans = orphans_of(rows, &settled);
-        if orphans.is_empty() {
-            break;
-        }
+        let quiet = orphans.is_empty();
         for pid in orphans {
             deadline.check()?;
+            looks.note(pid);
             let again = host.read_one(pid, deadline)?;
             let parent = again.as_ref().and_then(|row| row.parent_pid);
             put(rows, pid, again);
@@ -167,14 +175,64 @@ fn settle_parents(
             if row_of(rows, parent).is_some() || settled.contains(&parent) {
                 continue; // a parent born too late is judged again in the next round
             }
+            looks.note(parent);
             match host.read_one(parent, deadline)? {
                 Some(row) if row.parent_pid.is_some() => put(rows, parent, Some(row)),
                 Some(_) => drop(settled.insert(parent)),
                 None => {} // reaped since: the next round reads the child again
             }
         }
+        let doubted = looks.doubted(rows);
+        if quiet && doubted.is_empty() {
+            break;
+        }
+        for pid in doubted {
+            deadline.check()?;
+            looks.note(pid);
+            let again = host.read_one(pid, deadline)?;
+            put(rows, pid, again);
+        }
     }
     Ok(())
+}
+
+/// In which order rows were read again after the list. A parent that was read after its child, and born no
+/// later, had its pid when the child named it; so had one that lives and whose child was born before the call.
+struct Looks {
+    began: Option<i64>,
+    last: usize,
+    of: HashMap<u32, usize>,
+}
+
+impl Looks {
+    fn note(&mut self, pid: u32) {
+        self.last = self.last.saturating_add(1);
+        self.of.insert(pid, self.last);
+    }
+
+    fn of(&self, pid: u32) -> usize {
+        self.of.get(&pid).copied().unwrap_or(0)
+    }
+
+    /// Pids of parents that were not read after a child that was born during the call; the youngest first, so
+    /// that their own parents are read after them.
+    fn doubted(&self, rows: &[Snapshot]) -> Vec<u32> {
+        let Some(began) = self.began else { return Vec::new() };
+        let mut found = HashMap::new();
+        for row in rows.iter().filter(|row| birth_of(row).is_some_and(|birth| birth >= began)) {
+            let parent = row.parent_pid.and_then(|parent| row_of(rows, parent));
+            if let Some(parent) = parent.filter(|parent| self.of(parent.pid) <= self.of(row.pid)) {
+                found.insert(parent.pid, birth_of(parent));
+            }
+        }
+        let mut doubted: Vec<_> = found.into_iter().collect();
+        doubted.sort_unstable_by_key(|&(pid, birth)| Reverse((birth, pid)));
+        doubted.into_iter().map(|(pid, _)| pid).collect()
+    }
+}
+
+fn birth_of(row: &Snapshot) -> Option<i64> {
+    row.identity.map(|identity| identity.start_time_micros)
 }
 
 /// Pids of the rows whose parent has no row, or one that was born after the child: then the number

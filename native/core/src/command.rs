@@ -185,6 +185,10 @@ where
 {
     const PARENTS_MOVE: bool = H::PARENTS_MOVE;
 
+    fn began(&self) -> Option<i64> {
+        self.host.began()
+    }
+
     fn own_pid(&self) -> u32 {
         self.host.own_pid()
     }

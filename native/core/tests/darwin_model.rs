@@ -654,6 +654,27 @@ fn a_row_names_no_stranger_that_took_its_dead_parents_pid() {
     assert_eq!(rows.iter().find(|row| row.pid == PID).unwrap().parent_pid, Some(1));
 }
 
+#[test]
+fn nobody_stands_below_a_stranger_that_had_the_pid_of_its_parent_before() {
+    // The stranger is read first; by the time the reader comes to the other pid, both have changed hands.
+    let mut world = World::new();
+    world.spawn(PID, OWN_PID);
+    world.spawn(60, OWN_PID);
+    let mut once = Some(());
+    let model = Model::scripted(world, move |world, _, call| {
+        if matches!(call, Call::Info(PID, ..)) && once.take().is_some() {
+            world.births = 200_000_000; // after the beginning of the call
+            world.recycle(60);
+            world.reap(PID);
+            world.spawn(PID, 60);
+        }
+    });
+    let rows = full(&model).unwrap();
+    let find = |pid| rows.iter().find(|row| row.pid == pid).unwrap();
+    assert_eq!(find(PID).parent_pid, Some(60));
+    assert_eq!(find(60), &row(&model, 60).unwrap());
+}
+
 // The list.
 
 #[test]

@@ -643,6 +643,30 @@ fn a_row_names_no_stranger_that_took_its_dead_parents_pid() {
 }
 
 #[test]
+fn nobody_stands_below_a_stranger_that_had_the_pid_of_its_parent_before() {
+    // The stranger is read and reaped, and its pid is another's, who has a child by the time the list comes to it.
+    let mut world = World::new();
+    for pid in [200, 250, 251, 252, 253] {
+        world.spawn(pid, OWN_PID);
+    }
+    let stranger = world.processes[&200].clone();
+    world.boot_nanos = i64::try_from(stranger.ticks() + 2).unwrap() * 10_000_000;
+    let mut once = Some(());
+    let model = Model::scripted(world, move |world, _, call| {
+        if call == Call::Open(250) && once.take().is_some() {
+            world.recycle(200);
+            world.recycle(200);
+            world.spawn(PID, 200);
+        }
+    });
+    let rows = full(&model).unwrap();
+    let find = |pid| rows.iter().find(|row| row.pid == pid).unwrap();
+    assert_eq!(find(PID).parent_pid, Some(200));
+    assert_eq!(find(200), &row(&model, 200).unwrap());
+    assert_ne!(find(200).name.as_deref(), Some(stranger.name().as_bytes()));
+}
+
+#[test]
 fn a_parent_born_behind_the_reader_gets_its_row() {
     let model = Model::scripted(world_with(PID), |world, _, call| {
         if call == Call::Open(PID) && !world.processes.contains_key(&60) {

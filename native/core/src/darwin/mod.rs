@@ -18,6 +18,7 @@ use crate::helpers::Gate;
 use info::{File, Flavor};
 use process::{Process, Reader, Reading, Want};
 use record::{RecordAnswer, Records};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The kernel reads that the census is made of. A record read may be left behind on a thread of its
 /// own, which keeps a clone.
@@ -64,6 +65,8 @@ pub struct Darwin<K> {
     kernel: K,
     records: Records<K>,
     effective_uid: u32,
+    /// When the call began, as births are counted.
+    began: Option<i64>,
 }
 
 /// Above the range of pid_t the kernel cannot be asked.
@@ -75,7 +78,9 @@ impl<K: Kernel> Darwin<K> {
     /// The view of a call whose helpers go through `gate`.
     pub fn new(kernel: K, gate: &'static Gate) -> Self {
         let effective_uid = kernel.effective_uid();
-        Self { records: Records::new(kernel.clone(), gate), kernel, effective_uid }
+        let began = SystemTime::now().duration_since(UNIX_EPOCH);
+        let began = began.ok().and_then(|time| i64::try_from(time.as_micros()).ok());
+        Self { records: Records::new(kernel.clone(), gate), kernel, effective_uid, began }
     }
 
     fn read(&self, pid: u32, want: Want, deadline: Deadline) -> Result<Reading, Error> {
@@ -120,6 +125,10 @@ impl<K: Kernel> Darwin<K> {
 }
 
 impl<K: Kernel> Host for Darwin<K> {
+    fn began(&self) -> Option<i64> {
+        self.began
+    }
+
     fn own_pid(&self) -> u32 {
         self.kernel.own_pid()
     }

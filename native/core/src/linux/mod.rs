@@ -116,6 +116,8 @@ pub struct Linux<'a, K> {
     kernel: &'a K,
     ground: &'a Ground,
     epoch_offset_micros: i64,
+    /// When the call began, as births are counted.
+    began: i64,
     /// Read with the first row: an identity has no owner.
     caller: OnceLock<Caller>,
 }
@@ -141,7 +143,11 @@ impl<'a, K: Kernel> Linux<'a, K> {
             }
         }
         let epoch_offset_micros = ground.epoch_offset_micros(tightest);
-        Ok(Self { kernel, ground, epoch_offset_micros, caller: OnceLock::new() })
+        // Births are rounded down to a tick, and one more allows for ticks that are no whole microseconds.
+        let slack = 2 * i64::from(ground.ticks.micros());
+        let began = (tightest.boot_before / 1000).saturating_sub(slack);
+        let began = began.saturating_add(epoch_offset_micros);
+        Ok(Self { kernel, ground, epoch_offset_micros, began, caller: OnceLock::new() })
     }
 
     fn caller(&self) -> Result<Caller, Error> {
@@ -213,6 +219,10 @@ impl<'a, K: Kernel> Linux<'a, K> {
 }
 
 impl<K: Kernel> Host for Linux<'_, K> {
+    fn began(&self) -> Option<i64> {
+        Some(self.began)
+    }
+
     fn own_pid(&self) -> u32 {
         self.kernel.own_pid()
     }

@@ -156,6 +156,8 @@ pub struct World {
     pub cut: HashMap<Part, usize>,
     pub files: HashMap<String, Vec<u8>>,
     pub links: HashMap<String, String>,
+    /// CLOCK_BOOTTIME when a call begins; births are of the first minutes.
+    pub boot_nanos: i64,
     pub magic: u64,
     pub capabilities: u64,
     pub processors: usize,
@@ -170,8 +172,14 @@ impl World {
     }
 
     pub fn with_processors(processors: usize) -> Self {
-        let mut world =
-            Self { magic: 0x9fa0, processors, host_processes: 1_000, births: 1, ..Self::default() };
+        let mut world = Self {
+            magic: 0x9fa0,
+            processors,
+            host_processes: 1_000,
+            births: 1,
+            boot_nanos: 1_000_000_000_000,
+            ..Self::default()
+        };
         for (path, text) in [
             ("self/status", "Name:\tmodel\nNSpid:\t50\n"),
             ("self/uid_map", "0 0 4294967295\n"),
@@ -424,7 +432,9 @@ impl Kernel for Model<'_> {
     }
 
     fn sample_clocks(&self) -> Result<ClockSample, Errno> {
-        Ok(ClockSample { boot_before: 0, real: 1_000_000_000_000_000_000, boot_after: 0 })
+        let boot = self.world().boot_nanos;
+        let real = 1_000_000_000_000_000_000 + boot;
+        Ok(ClockSample { boot_before: boot, real, boot_after: boot })
     }
 
     fn file_system_magic(&self) -> Result<u64, Errno> {

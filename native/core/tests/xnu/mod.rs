@@ -68,7 +68,7 @@ impl Process {
         if self.pid == 0 { 0 } else { 7_000 + self.birth }
     }
     pub fn start(&self) -> (u64, u32) {
-        (1_700_000_000 + u64::from(self.birth), 1_000 + self.birth)
+        (1_700_000_000 + u64::from(self.birth), 1_000 + self.birth % 100_000)
     }
     pub fn start_micros(&self) -> i64 {
         let (seconds, micros) = self.start();
@@ -240,7 +240,7 @@ pub struct World {
     /// Missing from the list.
     pub unlisted: Option<u32>,
     pub log: Vec<Call>,
-    births: u32,
+    pub births: u32,
 }
 
 impl World {
