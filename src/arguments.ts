@@ -195,6 +195,8 @@ export interface RowFacts {
   readonly processGroupId: number | undefined;
   readonly sessionId: number | undefined;
   readonly birth: Birth | undefined;
+  /** As it was read, for `checkIdentity`. */
+  readonly identity: unknown;
 }
 
 /** The rows of one census, perhaps from a file, in ascending order of pid. */
@@ -216,7 +218,8 @@ function readRow(row: unknown): Unchecked<RowFacts> {
   const processGroupId = own(row, "processGroupId");
   const sessionId = own(row, "sessionId");
   const identity = own(row, "identity");
-  return { row, pid, parentPid, processGroupId, sessionId, birth: identity === undefined ? undefined : readBirth(identity) };
+  const birth = identity === undefined ? undefined : readBirth(identity);
+  return { row, pid, parentPid, processGroupId, sessionId, birth, identity };
 }
 
 function readBirth(identity: unknown): Unchecked<Birth> {

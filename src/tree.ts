@@ -103,13 +103,13 @@ export function descendantsOf(rows: readonly ProcessSnapshot[], root: ProcessIde
 function whyLost(found: RowFacts | undefined, identity: ProcessIdentity): "missing" | "reused" | "unknown" | undefined {
   if (found === undefined) return "missing";
   if (found.birth === undefined) return "unknown";
-  const comparison = compare(identity, checkIdentity(found.row.identity));
+  const comparison = compare(identity, checkIdentity(found.identity));
   if (comparison === "same") return undefined;
   return comparison === "different" ? "reused" : "unknown";
 }
 
-function isZombie({ row }: RowFacts): boolean {
-  return checkIdentity(row.identity).exited;
+function isZombie({ identity }: RowFacts): boolean {
+  return checkIdentity(identity).exited;
 }
 
 interface Answer<Gap> {

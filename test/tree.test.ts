@@ -292,6 +292,13 @@ for (const [what, rows] of BAD_ROWS) {
   });
 }
 
+test("each fact of a row is read once", () => {
+  const reads: string[] = [];
+  const watched = FAMILY.map((of) => new Proxy(of, { get: (target, key) => (reads.push(`${target.pid} ${String(key)}`), Reflect.get(target, key)) }));
+  descendantsOf(watched, ROOT);
+  expect(new Set(reads).size).toBe(reads.length);
+});
+
 test("wrong roots and numbers", () => {
   const invalid = expect.objectContaining({ name: "ProcSafeError", code: "invalid-argument" }) as Error;
   for (const root of [undefined, null, 10, {}, { ...ROOT, pid: "10" }]) expect(() => descendantsOf(FAMILY, root as never)).toThrow(invalid);
