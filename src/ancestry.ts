@@ -1,7 +1,7 @@
 // The walk from a process to its ancestors, over any reader of identities. It decides nothing but what is
 // an edge, so that it can be tested in worlds that change between any two reads.
 
-import { compare, orderOfBirths } from "./births.js";
+import { birthOf, compare, orderOfBirths } from "./births.js";
 import { ProcSafeError } from "./errors.js";
 import type { AncestryStop, ProcessAncestry, ProcessIdentity } from "./types.js";
 
@@ -57,7 +57,7 @@ function climb(
     const parent = unlessRefused(() => read(child.parentPid));
     if (parent === undefined) return stop("unreadable-parent");
     if (parent === null) return stop("missing-parent");
-    if (orderOfBirths(parent, child) > 0) return stop("recycled-parent");
+    if (orderOfBirths(birthOf(parent), birthOf(child)) > 0) return stop("recycled-parent");
     if (met.has(parent.pid)) return stop("cycle");
     chain.push(parent);
     met.add(parent.pid);

@@ -202,7 +202,8 @@ export interface RowFacts {
 /** The rows of one census, perhaps from a file, in ascending order of pid. */
 export function checkRows(rows: unknown): RowFacts[] {
   if (!isArray(rows)) throw invalid("rows must be an array");
-  const checked = touch("the rows", () => [...rows].map(readRow)).map(checkRow);
+  const clean = [...ROW_KEYS, ...BIRTH_KEYS].every((key) => !(key in Object.prototype));
+  const checked = touch("the rows", () => [...rows].map((row) => readRow(row, clean))).map(checkRow);
   if (checked.some(({ pid }, index) => index > 0 && pid < checked[index - 1]!.pid)) checked.sort((a, b) => a.pid - b.pid);
   const twice = checked.find(({ pid }, index) => index > 0 && pid === checked[index - 1]!.pid);
   if (twice !== undefined) throw invalid(`pid ${twice.pid} has two rows: rows must be of one census`);
@@ -211,24 +212,30 @@ export function checkRows(rows: unknown): RowFacts[] {
 
 type Unchecked<T> = { readonly [Key in keyof T]: unknown };
 
+const ROW_KEYS = ["pid", "parentPid", "processGroupId", "sessionId", "identity"] as const;
+const BIRTH_KEYS = ["startTimeMicros", "startTimeSinceBootMicros", "uniqueId", "timeNamespace"] as const;
+
 /** Reads each fact once, own keys only. */
-function readRow(row: unknown): Unchecked<RowFacts> {
-  const pid = own(row, "pid");
-  const parentPid = own(row, "parentPid");
-  const processGroupId = own(row, "processGroupId");
-  const sessionId = own(row, "sessionId");
-  const identity = own(row, "identity");
-  const birth = identity === undefined ? undefined : readBirth(identity);
+function readRow(row: unknown, clean: boolean): Unchecked<RowFacts> {
+  const { pid, parentPid, processGroupId, sessionId, identity } = readable(row, ROW_KEYS, clean);
+  const birth = identity === undefined ? undefined : readBirth(identity, clean);
   return { row, pid, parentPid, processGroupId, sessionId, birth, identity };
 }
 
-function readBirth(identity: unknown): Unchecked<Birth> {
-  return {
-    startTimeMicros: own(identity, "startTimeMicros"),
-    startTimeSinceBootMicros: own(identity, "startTimeSinceBootMicros"),
-    uniqueId: own(identity, "uniqueId"),
-    timeNamespace: own(identity, "timeNamespace"),
-  };
+function readBirth(identity: unknown, clean: boolean): Unchecked<Birth> {
+  const { startTimeMicros, startTimeSinceBootMicros, uniqueId, timeNamespace } = readable(identity, BIRTH_KEYS, clean);
+  return { startTimeMicros, startTimeSinceBootMicros, uniqueId, timeNamespace };
+}
+
+/**
+ * A value whose keys may be read: it itself where it is plain and nobody has put one of them on Object.prototype,
+ * since to ask of each key whether it is an own one costs as much as all the rest of a tree.
+ */
+function readable<Key extends string>(value: unknown, keys: readonly Key[], clean: boolean): Readonly<Record<Key, unknown>> {
+  if (clean && typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
+    return value as Record<Key, unknown>;
+  }
+  return Object.fromEntries(keys.map((key) => [key, own(value, key)])) as Record<Key, unknown>;
 }
 
 function own(value: unknown, key: string): unknown {

@@ -18,12 +18,21 @@ export function compare(a: ProcessIdentity, b: ProcessIdentity): IdentityCompari
   return differs("startTimeSinceBootMicros") ? "different" : "same";
 }
 
-/** The facts of an identity that order births. */
+/** The facts of an identity that order births; every key is there. */
 export interface Birth {
   readonly startTimeMicros: number;
-  readonly startTimeSinceBootMicros?: number | undefined;
-  readonly uniqueId?: string | undefined;
-  readonly timeNamespace?: string | undefined;
+  readonly startTimeSinceBootMicros: number | undefined;
+  readonly uniqueId: string | undefined;
+  readonly timeNamespace: string | undefined;
+}
+
+export function birthOf(identity: ProcessIdentity): Birth {
+  return {
+    startTimeMicros: identity.startTimeMicros,
+    startTimeSinceBootMicros: own(identity, "startTimeSinceBootMicros"),
+    uniqueId: own(identity, "uniqueId"),
+    timeNamespace: own(identity, "timeNamespace"),
+  };
 }
 
 /**
@@ -31,9 +40,9 @@ export interface Birth {
  * orders only where there is no start since boot, which is on Darwin: Linux promises no order of its inodes.
  */
 export function orderOfBirths(a: Birth, b: Birth): number {
-  const [bootA, bootB] = [own(a, "startTimeSinceBootMicros"), own(b, "startTimeSinceBootMicros")];
-  if (bootA !== undefined && bootB !== undefined && own(a, "timeNamespace") === own(b, "timeNamespace")) return bootA - bootB;
-  const [idA, idB] = [own(a, "uniqueId"), own(b, "uniqueId")];
+  const { startTimeSinceBootMicros: bootA, uniqueId: idA } = a;
+  const { startTimeSinceBootMicros: bootB, uniqueId: idB } = b;
+  if (bootA !== undefined && bootB !== undefined && a.timeNamespace === b.timeNamespace) return bootA - bootB;
   if (bootA === undefined && bootB === undefined && idA !== undefined && idB !== undefined) {
     return idA.length - idB.length || (idA < idB ? -1 : Number(idA > idB));
   }
