@@ -22,7 +22,7 @@ const LIBRARIES = {
   macOS: ["/usr/lib/libSystem.B.dylib"],
 };
 
-/** Where something was built. A crate is named `index.crates.io-…/napi-…/src/…`, the standard library `/rustc/…`. */
+/** Where something was built. A crate is named by its own folder, the standard library `/rustc/…`. */
 const PLACES = [homedir(), ROOT, CACHE, ".cargo", "registry/src", "rustlib", "/home/", "/Users/", "/root/", "/tmp/"];
 
 /** Why a binary is not fit to be shipped as this target's: nothing, if it is. */
