@@ -20,8 +20,7 @@ const NEEDS = {
   linux: () => (HOST === "linux" ? undefined : "needs Linux"),
   darwin: () => (HOST === "darwin" ? undefined : "needs macOS; elsewhere there is the rig"),
   root: () => (process.getuid?.() === 0 ? undefined : "needs root: it makes namespaces or other users' processes"),
-  "kernel threads": () =>
-    readFileSync("/proc/2/stat", "latin1").startsWith("2 (kthreadd)") ? undefined : "needs a host, not a container",
+  "kernel threads": () => (nameOf(2) === "kthreadd" ? undefined : "needs a host, not a container"),
   /** On older kernels pid_max is one number for the whole machine. */
   "pid_max of a namespace": () => kernelSince(6, 14),
   "pidfs inodes": () => kernelSince(6, 9),
@@ -67,6 +66,16 @@ function freshBinary(name: string): string | undefined {
   const sources = files.map((path) => statSync(join(native, path)).mtimeMs);
   const built = statSync(join(ROOT, `prebuilds/${name}.node`), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   return built > Math.max(...sources) ? undefined : `needs prebuilds/${name}.node of these sources: node scripts/cross.mjs ${name}`;
+}
+
+/** `""` where nobody has the pid. */
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch (error) {
+    if (["ENOENT", "ESRCH"].includes((error as NodeJS.ErrnoException).code ?? "")) return "";
+    throw error;
+  }
 }
 
 function opens(file: string): boolean {
