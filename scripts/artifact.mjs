@@ -1,7 +1,7 @@
 // What a binary may ask of the system that it is for, what it may give it, and how large it may be.
 
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { readElf } from "./elf.mjs";
 import { readMachO } from "./macho.mjs";
@@ -23,7 +23,7 @@ const LIBRARIES = {
 };
 
 /** Where something was built. A crate is named by its own folder, the standard library `/rustc/…`. */
-const PLACES = [homedir(), ROOT, CACHE, ".cargo", "registry/src", "rustlib", "/home/", "/Users/", "/root/", "/tmp/"];
+const PLACES = [homedir(), join(tmpdir(), "/"), ROOT, CACHE, ".cargo", "registry/src", "rustlib"];
 
 /** Why a binary is not fit to be shipped as this target's: nothing, if it is. */
 export function complaintsAbout(name, bytes) {

@@ -830,7 +830,7 @@ fn expected_command(process: &Process) -> Command {
     Command {
         executable: open.then(|| process.executable()),
         arguments: vec![who.clone(), vec![]],
-        working_directory: open.then(|| b"/work".to_vec()),
+        working_directory: open.then(|| b"/0".to_vec()),
         environment: if open { vec![(0, who)] } else { vec![] },
         line: None,
     }

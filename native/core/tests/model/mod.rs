@@ -70,7 +70,7 @@ impl Process {
         format!("RUN={}\0WHO=b{}p{}\0", self.run, self.birth, self.program).into_bytes()
     }
     pub fn directory(&self) -> Vec<u8> {
-        if self.run == 0 { b"/work".to_vec() } else { format!("/{}", self.run).into_bytes() }
+        format!("/{}", self.run).into_bytes()
     }
     pub fn is_own(&self) -> bool {
         self.uid() == OWN_UID
