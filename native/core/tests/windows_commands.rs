@@ -10,8 +10,8 @@
 mod nt;
 
 use nt::{
-    Call, DIRECTORY, ENVIRONMENT, LINE, Model, OWN_PID, PARAMETERS, PARTIAL_COPY, PEB, Phase,
-    Process, World, bytes_of, utf16, write_text,
+    Call, DIRECTORY, ENVIRONMENT, LINE, Model, OWN_PID, PARAMETERS, PARTIAL_COPY, PEB, PID, Phase,
+    World, bytes_of, utf16, with, world, write_text,
 };
 use proc_safe_core::census::{Deadline, Selection, Visibility, take};
 use proc_safe_core::command::{
@@ -29,7 +29,6 @@ use proc_safe_core::windows::{Access, Text, Windows};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const PID: u32 = 300;
 const BROKEN: WindowsCode = WindowsCode::Win32(1450); // ERROR_NO_SYSTEM_RESOURCES
 const OPEN: Call = Call::Open(PID, Access::QueryAndRead);
 const CLOSE: Call = Call::Close;
@@ -58,18 +57,6 @@ fn described(model: &Model, row: Snapshot, names: &[&str]) -> Option<Described> 
 fn row(model: &Model) -> Snapshot {
     let selection = Selection::Pids(vec![PID]);
     take(&host(model), selection, Deadline::after(None)).unwrap().remove(0)
-}
-
-fn world() -> World {
-    let mut world = World::new();
-    world.spawn(PID, OWN_PID);
-    world
-}
-
-fn with(change: impl FnOnce(&mut Process)) -> World {
-    let mut world = world();
-    world.change(PID, change);
-    world
 }
 
 fn failing(calls: &[(Call, WindowsCode)]) -> Model {

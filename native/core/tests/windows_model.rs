@@ -10,7 +10,7 @@
 
 mod nt;
 
-use nt::{Call, Model, OWN_PID, Phase, Process, SUSPENDED, World};
+use nt::{Call, Model, OWN_PID, PID, Phase, Process, SUSPENDED, World, with, world};
 use proc_safe_core::census::{Deadline, Host as _, Selection, Visibility, take};
 use proc_safe_core::error::{Code, Error, Reason, WindowsCode};
 use proc_safe_core::facts::{Identity, Owner, Snapshot, State};
@@ -20,7 +20,6 @@ use proc_safe_core::windows::{Access, Windows};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use std::time::Duration;
 
-const PID: u32 = 300;
 const OPEN: Call = Call::Open(PID, Access::Query);
 const BROKEN: WindowsCode = WindowsCode::Win32(1450); // ERROR_NO_SYSTEM_RESOURCES
 
@@ -50,18 +49,6 @@ fn row_in_full(model: &Model, pid: u32) -> Option<Snapshot> {
 
 fn identity(model: &Model, pid: u32) -> Result<Option<Identity>, Error> {
     host(model).read_identity(pid)
-}
-
-fn world() -> World {
-    let mut world = World::new();
-    world.spawn(PID, OWN_PID);
-    world
-}
-
-fn with(change: impl FnOnce(&mut Process)) -> World {
-    let mut world = world();
-    world.change(PID, change);
-    world
 }
 
 fn failing(call: Call, code: WindowsCode) -> Model {

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 pub const OWN_PID: u32 = 100;
+/// The process that most tests are about, a child of the caller's.
+pub const PID: u32 = 300;
 pub const OWN_USER: u8 = 1;
 pub const EPOCH: i64 = 134_000_000_000_000_000;
 pub const RUNNING: (u32, u32) = (2, 0);
@@ -544,4 +546,18 @@ pub fn write_record(
         record.resize(record.len().next_multiple_of(8), 0);
     }
     record
+}
+
+/// A world with it.
+pub fn world() -> World {
+    let mut world = World::new();
+    world.spawn(PID, OWN_PID);
+    world
+}
+
+/// The same where it is as a test wants it.
+pub fn with(change: impl FnOnce(&mut Process)) -> World {
+    let mut world = world();
+    world.change(PID, change);
+    world
 }
